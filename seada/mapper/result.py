@@ -1,0 +1,51 @@
+"""The answer of the mapper: a mapping, its cost, and what is proven about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from seada.arch.hardware import Setup
+from seada.mapping.nest import Mapping
+from seada.model.cost import Cost
+from seada.workload.layer import Layer
+
+
+@dataclass(frozen=True)
+class SearchStats:
+    """How the search went; `stopped_by` is ``proof``, ``evaluations``, ``time`` or ``exhausted``."""
+
+    cpu_s: float
+    evaluated: int
+    pruned: int
+    stopped_by: str
+
+
+@dataclass(frozen=True)
+class MapResult:
+    """The best mapping found for one layer, precision and objective.
+
+    Attributes
+    ----------
+    mapping : Mapping or None
+        None for the closed-form floating-point unit.
+    objective : str
+    optimal : bool
+        True only if no mapping of `space` is better.
+    bound : float or None
+        Lower bound of the objective over the whole space.
+    gap : float or None
+        ``value / bound - 1``.
+    space : str
+        The declared map-space that `optimal` and `bound` refer to.
+    """
+
+    layer: Layer
+    setup: Setup
+    mapping: Mapping | None
+    cost: Cost
+    objective: str
+    optimal: bool
+    bound: float | None
+    gap: float | None
+    search: SearchStats | None
+    space: str
