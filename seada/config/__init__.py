@@ -1,0 +1,1 @@
+"""Reading of configuration files: strict YAML with a place for every problem."""

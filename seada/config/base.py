@@ -1,0 +1,54 @@
+"""What configuration models share: strictness, and fields that several kinds of file use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Literal, ParamSpec, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from seada.errors import UserError
+from seada.formats import parse_format
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+
+class ConfigModel(BaseModel):
+    """Base of all configuration models: strict types, no unknown keys, no NaN, frozen.
+
+    Use ``list[...]`` for sequences: strict mode takes no list for a tuple.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
+
+
+def as_value_error(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Make a validator of a function that raises `UserError`: pydantic collects only `ValueError`."""
+
+    @wraps(function)
+    def wrapped(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except UserError as error:
+            raise ValueError(error.message) from None
+
+    return wrapped
+
+
+@as_value_error
+def _check_format(name: str) -> str:
+    return parse_format(name).name
+
+
+SchemaVersion = Annotated[Literal[1], Field(description="Version of the file format; 1.")]
+FormatName = Annotated[
+    str,
+    AfterValidator(_check_format),
+    Field(
+        description="Numeric format: int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32, eXmY"
+    ),
+]
