@@ -1,0 +1,59 @@
+"""From the search's candidates to mappings."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seada.mapper.problem import SearchSpace
+from seada.mapping.nest import Keep, Loop, Mapping
+from seada.workload.layer import ROLES
+
+Genome = NDArray[np.int64]
+
+
+def smallest_candidate(space: SearchSpace) -> Genome:
+    """All loops at the outermost memory, tiles of one element, only what must be kept is kept.
+
+    Trips that constraints fix are honoured.
+    """
+    problem = space.problem
+    trips = np.where(problem.fixed > 0, np.minimum(problem.fixed, problem.extents), 1)
+    keeps = (problem.keeps == 2).astype(np.int64)
+    orders = np.zeros(len(problem.memories), np.int64)
+    return np.concatenate([trips.ravel(), keeps.ravel(), orders])
+
+
+def extents_above(space: SearchSpace, genome: Genome) -> NDArray[np.int64]:
+    """Extents above every slot and below the last one, (slots + 1, dims)."""
+    slots, dims = len(space.slots), len(space.dims)
+    trips = genome[: slots * dims].reshape(slots, dims)
+    above = np.ones((slots + 1, dims), np.int64)
+    for s in range(slots - 1, 0, -1):
+        above[s] = np.minimum(space.problem.extents, above[s + 1] * trips[s])
+    above[0] = space.problem.extents
+    return above
+
+
+def to_mapping(space: SearchSpace, genome: Genome) -> Mapping:
+    """The candidate as a mapping: keeps of a memory stand together above its loops; no loop of one trip."""
+    problem, dims = space.problem, len(space.dims)
+    memories = len(problem.memories)
+    keeps = genome[len(space.slots) * dims :][: 3 * memories].reshape(memories, 3)
+    orders = genome[-memories:]
+    above = extents_above(space, genome)
+    nodes: list[Loop | Keep] = []
+    memory = -1
+    for s, slot in enumerate(space.slots):
+        if slot.memory is None:
+            sequence = np.arange(dims)
+        else:
+            memory += 1
+            nodes.extend(Keep(slot.memory, role) for r, role in enumerate(ROLES) if keeps[memory, r])
+            sequence = problem.orders[orders[memory]][::-1]
+        nodes.extend(
+            Loop(space.dims[d], int(above[s + 1, d]), slot.axis)
+            for d in sequence
+            if above[s + 1, d] < above[s, d]
+        )
+    return Mapping(tuple(nodes))
