@@ -119,3 +119,48 @@ class Precision:
 
     def __str__(self) -> str:
         return f"w:{self.weight},a:{self.input},acc:{self.accumulator},out:{self.output}"
+
+
+@dataclass(frozen=True)
+class PrecisionRequest:
+    """Formats asked for; None leaves the choice to the mode (accumulator) or the consumer (output)."""
+
+    weight: Format
+    input: Format
+    accumulator: Format | None = None
+    output: Format | None = None
+
+
+_SHORT = re.compile(r"w(\d+)a(\d+)")
+_OPERAND_KEYS = {"w": "weight", "a": "input", "acc": "accumulator", "out": "output"}
+
+
+def parse_precision(text: str) -> PrecisionRequest:
+    """Read a precision: one format for weight and input, ``w4a8``, or each operand spelled out.
+
+    >>> parse_precision("w4a8").weight.name
+    'int4'
+    >>> parse_precision("w:int4,a:fp8_e4m3,acc:fp32").input.name
+    'fp8_e4m3'
+
+    Raises
+    ------
+    UserError
+        If it is none of these, names an operand twice, or leaves out weight or input.
+    """
+    if match := _SHORT.fullmatch(text.strip().lower()):
+        return PrecisionRequest(parse_format(f"int{match[1]}"), parse_format(f"int{match[2]}"))
+    if ":" not in text:
+        single = parse_format(text)
+        return PrecisionRequest(single, single)
+    formats: dict[str, Format] = {}
+    for part in text.split(","):
+        key, _, name = part.partition(":")
+        operand = _OPERAND_KEYS.get(key.strip().lower())
+        if operand is None or operand in formats:
+            problem = "names an operand twice" if operand else f"has the unknown key {key.strip()!r}"
+            raise UserError(f"precision {text!r} {problem}; allowed: {', '.join(_OPERAND_KEYS)}, each once")
+        formats[operand] = parse_format(name)
+    if "weight" not in formats or "input" not in formats:
+        raise UserError(f"precision {text!r} must give both w and a, such as w:int4,a:int8")
+    return PrecisionRequest(**formats)

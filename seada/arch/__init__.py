@@ -1,1 +1,1 @@
-"""Architectures: what a person writes (`config`), what the code reasons with (`hardware`), and between them."""
+"""Architectures: what a person writes (`config`) and what the code reasons with (`hardware`)."""

@@ -260,7 +260,7 @@ class Arch:
         return next(i for i, node in enumerate(self.nodes) if node.name == name)
 
     def instances(self, name: str) -> int:
-        """Physical instances of a node: the product of the fanouts outside it; of the PE if it names compute."""
+        """Physical instances of a node (or of the PE, by its name): the product of the fanouts outside it."""
         end = len(self.nodes) if name == self.compute.name else self.node_index(name)
         return prod(node.instances for node in self.nodes[:end] if isinstance(node, Fanout))
 

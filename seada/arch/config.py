@@ -1,0 +1,429 @@
+"""What a person writes in an architecture file; see `seada.arch.load` for how it becomes hardware.
+
+A number is a quantity with a unit (``6 pJ/word``), the word ``free`` (truly zero, energies and areas only),
+the word ``unmodelled`` (counted as zero, reported), or a mapping of the number and its provenance
+(``{value: 6 pJ/word, status: published, source: "..."}``). Provenance that a number does not state is taken
+from the block around it, then from the file.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from seada.config.base import ConfigModel, FormatName, SchemaVersion
+from seada.config.base import as_value_error as _user
+from seada.errors import UserError
+from seada.units import parse_quantity
+
+Status = Literal["published", "derived", "unverified", "placeholder"]
+Role = Literal["weight", "input", "output"]
+InputRole = Literal["weight", "input"]
+INPUT_ROLES: tuple[InputRole, ...] = ("weight", "input")
+FREE, UNMODELLED, UNLIMITED = "free", "unmodelled", "unlimited"
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=64)]
+Count = Annotated[int, Field(ge=1, le=2**31)]
+
+ENERGY_PER_ACCESS = ("pJ", "pJ/word", "pJ/bit")
+BANDWIDTH = ("word/cycle", "bit/cycle", "bit/s")
+
+
+@_user
+def _check_node(text: str) -> str:
+    parse_quantity(text, {"nm"})
+    return text
+
+
+class Provenance(ConfigModel):
+    """Where numbers come from; each key applies to all numbers inside that do not state their own."""
+
+    source: str | None = None
+    """Publication, file or reasoning that a reader can follow."""
+    status: Status | None = None
+    """How far the numbers can be trusted; without source and status they are ``unverified`` (warned of)."""
+    node: Annotated[str, AfterValidator(_check_node)] | None = None
+    """Technology node, such as ``45 nm``."""
+    boundary: str | None = None
+    """What the number includes: ``device``, ``device+IO``, ``PHY``, ``controller`` ..."""
+
+
+class Number(Provenance):
+    """A number with its own provenance."""
+
+    value: str | int | float
+    """The quantity, with its unit."""
+
+
+def _wrap(value: Any) -> Any:
+    """A bare scalar as a `Number`."""
+    return value if isinstance(value, dict | Number) else {"value": value}
+
+
+def _in(units: tuple[str, ...], words: tuple[str, ...] = ()) -> AfterValidator:
+    """A check that the number is in one of the units, or one of the words."""
+
+    @_user
+    def check(number: Number) -> Number:
+        if number.value in words:
+            return number
+        try:
+            parse_quantity(number.value, set(units))
+        except UserError as error:
+            raise UserError(
+                "; or the word ".join([error.message, " or ".join(words)][: 1 + bool(words)])
+            ) from None
+        return number
+
+    return AfterValidator(check)
+
+
+_WRAP = BeforeValidator(_wrap, json_schema_input_type=str | Number)
+_ZERO = (FREE, UNMODELLED)
+
+AccessEnergy = Annotated[Number, _WRAP, _in(ENERGY_PER_ACCESS, _ZERO)]
+BitEnergy = Annotated[Number, _WRAP, _in(("pJ/bit",), _ZERO)]
+StepEnergy = Annotated[Number, _WRAP, _in(("pJ/step", "pJ"), _ZERO)]
+OperationEnergy = Annotated[Number, _WRAP, _in(("pJ/op", "pJ"), _ZERO)]
+MacEnergy = Annotated[Number, _WRAP, _in(("pJ/MAC", "pJ"), _ZERO)]
+Leakage = Annotated[Number, _WRAP, _in(("W",), _ZERO)]
+Area = Annotated[Number, _WRAP, _in(("um2",), _ZERO)]
+Size = Annotated[Number, _WRAP, _in(("bit", "word"), (UNLIMITED,))]
+Width = Annotated[Number, _WRAP, _in(("bit",))]
+Bandwidth = Annotated[Number, _WRAP, _in(BANDWIDTH)]
+Frequency = Annotated[Number, _WRAP, _in(("Hz",))]
+
+
+def _or_unlimited(kind: Any) -> BeforeValidator:
+    """The word ``unlimited`` as None; an empty value stays an error."""
+
+    def convert(value: Any) -> Any:
+        if value is None:
+            raise ValueError(f"a bandwidth is needed, or {UNLIMITED}")
+        return None if value == UNLIMITED else value
+
+    return BeforeValidator(convert, json_schema_input_type=kind | Literal["unlimited"])
+
+
+class PortBandwidth(ConfigModel):
+    """Bandwidth of the ports of one instance: `read` and `write` apart, or one that is `shared`."""
+
+    read: Bandwidth | None = None
+    """Of the read port; words/cycle, bit/cycle, B/cycle, or GB/s (through the clock)."""
+    write: Bandwidth | None = None
+    """Of the write port."""
+    shared: Bandwidth | None = None
+    """Of one port for both directions and all operands."""
+
+    @model_validator(mode="after")
+    def _check(self) -> PortBandwidth:
+        apart = self.read is not None or self.write is not None
+        if apart == (self.shared is not None):
+            raise ValueError("either 'shared', or 'read' and 'write' are needed")
+        if apart and (self.read is None or self.write is None):
+            raise ValueError("both 'read' and 'write' are needed")
+        return self
+
+
+class Ports(ConfigModel):
+    """Number of ports of one word each; only to check the bandwidth against."""
+
+    read: Count | None = None
+    """Read ports."""
+    write: Count | None = None
+    """Write ports."""
+    shared: Count | None = None
+    """Ports that read or write."""
+
+
+class Buffers(ConfigModel):
+    """Tiles held per operand: 1 single, 2 double buffered."""
+
+    weight: Literal[1, 2] = 2
+    """Of weights."""
+    input: Literal[1, 2] = 2
+    """Of inputs."""
+    output: Literal[1, 2] = 2
+    """Of outputs and partial sums."""
+
+
+KeepRule = Literal["must", "may", "never"]
+
+
+class KeepRules(ConfigModel):
+    """Whether the memory keeps an operand."""
+
+    weight: KeepRule = "may"
+    """Weights."""
+    input: KeepRule = "may"
+    """Inputs."""
+    output: KeepRule = "may"
+    """Outputs and partial sums."""
+
+
+def _same_buffers(value: Any) -> Any:
+    return dict.fromkeys(("weight", "input", "output"), value) if isinstance(value, int) else value
+
+
+class MemoryConfig(Provenance):
+    """A memory; all numbers are for one instance."""
+
+    size: Size
+    """Capacity (KiB, bit, words) or ``unlimited``."""
+    word: Width
+    """Bits that one access moves, such as ``64 bit``."""
+    bandwidth: Annotated[PortBandwidth | None, _or_unlimited(PortBandwidth)]
+    """Of the ports, or ``unlimited``."""
+    read_energy: AccessEnergy
+    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``)."""
+    write_energy: AccessEnergy
+    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``)."""
+    leakage: Leakage | None = None
+    """Power at rest in W; default ``unmodelled``."""
+    area: Area | None = None
+    """In um2; default ``unmodelled``."""
+    ports: Ports | None = None
+    """Ports of one word each, to check the bandwidth against; default: not checked."""
+    buffers: Annotated[Buffers, BeforeValidator(_same_buffers, json_schema_input_type=int | Buffers)] = (
+        Buffers()
+    )
+    """Tiles held per operand, as one number or per operand; default 2."""
+    keep: KeepRules = KeepRules()
+    """Per operand ``must``, ``may`` or ``never``; default ``may``."""
+    accumulates: bool = True
+    """Whether arriving partial sums are added in place; default true."""
+    packing: Literal["dense", "aligned"] = "dense"
+    """``dense``: elements straddle words; ``aligned``: a word holds whole elements only. Default dense."""
+
+
+def _one_or_more(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+_ONE_OR_MORE = BeforeValidator(_one_or_more, json_schema_input_type=str | list[str])
+
+
+class AxisConfig(ConfigModel):
+    """One axis of a fanout."""
+
+    size: Count
+    """Instances along the axis."""
+    dims: Annotated[list[str], Field(min_length=1), _ONE_OR_MORE] | None = None
+    """Dimensions (K, C, P ...) or classes of dimensions (reduction, input_channel, output, output_channel,
+    position) that may be unrolled on the axis; default all."""
+
+
+def _axis(value: Any) -> Any:
+    return {"size": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class RampConfig(ConfigModel):
+    """Fill and drain of a systolic array."""
+
+    stationary: Role
+    """Operand whose change of tile in the PEs starts the array anew."""
+    cycles: Annotated[int, Field(ge=0, le=2**31)] | None = None
+    """Cycles each time; default rows + columns - 1, the sum of the axes less one."""
+
+
+class FanoutConfig(Provenance):
+    """Instances of everything inside it, along named axes."""
+
+    axes: Annotated[
+        dict[Name, Annotated[AxisConfig, BeforeValidator(_axis, json_schema_input_type=int | AxisConfig)]],
+        Field(min_length=1),
+    ]
+    """Size by axis name, or ``{size: 16, dims: [K]}``."""
+    multicast: list[InputRole] = Field(default_factory=lambda: list(INPUT_ROLES))
+    """Operands of which one read serves all instances that need the same element; default both."""
+    reduces: bool = True
+    """Whether partial sums are added on their way out; default true."""
+    reduction_energy: BitEnergy | None = None
+    """Per addition and bit of the accumulator, in pJ/bit; default ``unmodelled``."""
+    topology: Literal["bus", "mesh"] = "bus"
+    """``bus``: one hop per element served; ``mesh``: one per element received. Default bus."""
+    hop_energy: BitEnergy | None = None
+    """Per bit and hop, in pJ/bit; default ``unmodelled``."""
+    bandwidth: Annotated[Bandwidth | None, _or_unlimited(str | Number)] = None
+    """Of the link into the fanout per instance outside it: bit/cycle, B/cycle, GB/s; default unlimited."""
+    link_area: Area | None = None
+    """Of all links of one instance of the fanout, in um2; default ``unmodelled``."""
+    ramp: RampConfig | None = None
+    """Fill and drain of a systolic array; default none."""
+
+
+Formats = Annotated[list[FormatName], Field(min_length=1)]
+
+
+class ModeConfig(Provenance):
+    """One row of the PE: formats of weight and input, and what a step does; lists give all pairs."""
+
+    weight: Annotated[Formats, _ONE_OR_MORE]
+    """Format of the weight, or a list."""
+    input: Annotated[Formats, _ONE_OR_MORE]
+    """Format of the input, or a list."""
+    accumulator: FormatName
+    """Default format of partial sums."""
+    lanes: Count = 1
+    """MACs per step and PE; default 1."""
+    lane_dims: Annotated[list[str], _ONE_OR_MORE] | None = None
+    """Dimensions or classes that the lanes may extend (see axes), needed if there is more than one lane."""
+    cycles: Count = 1
+    """Cycles per step; default 1."""
+    energy: StepEnergy
+    """Of one step with all lanes, in pJ/step."""
+    block: Name
+    """Hardware block that the mode uses."""
+
+    @model_validator(mode="after")
+    def _check(self) -> ModeConfig:
+        if self.lanes > 1 and not self.lane_dims:
+            raise ValueError("'lane_dims' is needed where there is more than one lane")
+        return self
+
+
+class PresetConfig(Provenance):
+    """Rows of a known style of multi-precision PE, for the weight and input widths it supports."""
+
+    preset: Literal["bitfusion", "subword", "bit_serial"]
+    """``bitfusion``: (native/a)(native/w) lanes that sum together; ``subword``: native/b lanes at equal
+    widths that stay apart; ``bit_serial``: one lane, a cycle per bit of the input."""
+    native: Annotated[int, Field(ge=2, le=32)]
+    """Bits of the widest operand."""
+    minimum: Annotated[int, Field(ge=1, le=32)]
+    """Bits of the narrowest operand; widths are the powers of two between."""
+    unsigned_inputs: bool = False
+    """Whether unsigned inputs run as well; default false."""
+    accumulator: FormatName
+    """Default format of partial sums."""
+    energy: StepEnergy
+    """Of one cycle of the PE, in pJ."""
+    block: Name
+    """Hardware block that the modes use."""
+
+
+class BlockConfig(Provenance):
+    """A piece of PE hardware; counted once per PE however many modes use it."""
+
+    area: Area | None = None
+    """In um2; default ``unmodelled``."""
+    leakage: Leakage | None = None
+    """In W; default ``unmodelled``."""
+    gating: Literal["none", "clock", "power"] = "none"
+    """What happens while no mode uses it; default none."""
+    idle_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Share of the step energy that it spends per idle cycle if it is clocked; default 0."""
+
+
+class ComputeConfig(Provenance):
+    """The PE inside all fanouts."""
+
+    name: Name = "pe"
+    """Name in results; default pe."""
+    modes: list[ModeConfig] = Field(default_factory=list)
+    """Explicit rows."""
+    presets: list[PresetConfig] = Field(default_factory=list)
+    """Rows by style."""
+    blocks: Annotated[dict[Name, BlockConfig], Field(min_length=1)]
+    """Hardware blocks by name."""
+
+
+class VectorUnitConfig(Provenance):
+    """Runs vector operators: pooling, additions, requantisation and the like."""
+
+    name: Name = "vector_unit"
+    """Name in results; default vector_unit."""
+    lanes: Count
+    """Operations per cycle."""
+    energy: OperationEnergy
+    """Per operation, in pJ/op."""
+    memory: Name
+    """Memory that feeds it."""
+    area: Area | None = None
+    """In um2; default ``unmodelled``."""
+    leakage: Leakage | None = None
+    """In W; default ``unmodelled``."""
+
+
+class FloatFormatConfig(Provenance):
+    """A format that the floating-point unit computes in."""
+
+    format: FormatName
+    """The format; operands that it represents exactly run in it."""
+    macs_per_cycle: Annotated[float, Field(gt=0, le=2**31)]
+    """Rate of the whole unit."""
+    energy: MacEnergy
+    """Per MAC, in pJ/MAC."""
+
+
+class FloatUnitConfig(Provenance):
+    """Separate floating-point unit, costed in closed form."""
+
+    name: Name = "float_unit"
+    """Name in results; default float_unit."""
+    formats: Annotated[list[FloatFormatConfig], Field(min_length=1)]
+    """What it computes in."""
+    path: Annotated[list[Name], Field(min_length=1)]
+    """Memories that operands pass through, outermost first."""
+    area: Area | None = None
+    """In um2; default ``unmodelled``."""
+    leakage: Leakage | None = None
+    """In W; default ``unmodelled``."""
+
+
+class SpatialConfig(ConfigModel):
+    """A fixed unrolling."""
+
+    axis: str
+    """``fanout.axis``."""
+    dim: str
+    """Dimension."""
+    trips: Count
+    """Instances used; no more than the axis has."""
+
+
+class ConstraintsConfig(ConfigModel):
+    """Declared limits of the map-space."""
+
+    dataflow: Literal["weight", "output", "input", "row"] | None = None
+    """Stationary operand, or row stationary; default free."""
+    spatial: list[SpatialConfig] = Field(default_factory=list)
+    """Fixed unrollings."""
+
+
+class PolicyConfig(ConfigModel):
+    """How layers follow each other."""
+
+    prefetch_weights: bool = False
+    """Whether the next layer's weights load while a layer runs; default false."""
+    resident: Name | None = None
+    """Memory where tensors between layers rest if they fit; default the outermost."""
+
+
+class ArchConfig(Provenance):
+    """An accelerator: memories and fanouts in order, the PE inside, and units beside it."""
+
+    schema_version: SchemaVersion
+    name: Name
+    """Name of the chip in results."""
+    description: str = ""
+    """What it is, for readers."""
+    clock: Frequency
+    """Frequency of the array, such as ``500 MHz``."""
+    hierarchy: Annotated[list[Name], Field(min_length=1)]
+    """Names of memories and fanouts, outermost first."""
+    memories: Annotated[dict[Name, MemoryConfig], Field(min_length=1)]
+    """Memories by name."""
+    fanouts: dict[Name, FanoutConfig] = Field(default_factory=dict)
+    """Fanouts by name; default none (a single PE)."""
+    compute: ComputeConfig
+    """The PE."""
+    vector_unit: VectorUnitConfig | None = None
+    """Default none: networks with vector operators are refused."""
+    float_unit: FloatUnitConfig | None = None
+    """Default none."""
+    constraints: ConstraintsConfig = ConstraintsConfig()
+    """Limits of the map-space; default none."""
+    policy: PolicyConfig = PolicyConfig()
+    """How layers follow each other."""
