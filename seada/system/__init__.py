@@ -1,0 +1,1 @@
+"""Whole networks: layers, vector operators and conversions in sequence, with their totals."""

@@ -1,0 +1,176 @@
+"""Sums over the rows of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import ceil, prod
+
+from seada.arch.area import area
+from seada.arch.hardware import Arch
+from seada.formats import Precision
+from seada.mapper.objective import parse_objective
+from seada.system.assign import Assignment, tensor_elements
+from seada.system.result import LayerRow, Total
+from seada.workload.network import Network, Node
+
+
+def total_of(
+    arch: Arch,
+    network: Network,
+    assignment: Assignment,
+    rows: Sequence[LayerRow],
+    precisions: Mapping[str, Precision],
+    objective: str,
+) -> Total:
+    """All totals; `precisions` holds the formats of each node with MAC layers by node name."""
+    latency = sum(row.latency_cycles for row in rows)
+    energy = sum(row.energy_pj for row in rows)
+    seconds = latency / arch.clock_hz
+    macs = sum(row.macs for row in rows)
+    parts = dict(area(arch))
+    whole = parts.pop("total")
+    bound, gap = _bound(rows, objective, energy, latency)
+    written, peak = activation_bits(network, assignment)
+    return Total(
+        latency_cycles=latency,
+        latency_s=seconds,
+        energy_pj=energy,
+        edp_pj_cycles=energy * latency,
+        power_w=energy * 1e-12 / seconds if seconds else 0.0,
+        macs_per_s=macs / seconds if seconds else 0.0,
+        area_um2=whole,
+        macs=macs,
+        weight_bytes=_bytes(weight_bits(network, precisions)),
+        activation_bytes=_bytes(written),
+        bops=bops(network, precisions),
+        bound=bound,
+        gap=gap,
+        peak_activation_bytes=_bytes(peak),
+        area_breakdown_um2=parts,
+        energy_breakdown_pj=energy_by_part(rows),
+    )
+
+
+def _bytes(bits: int) -> int:
+    return ceil(bits / 8)
+
+
+def bops(network: Network, precisions: Mapping[str, Precision]) -> int:
+    """Bit operations: MACs x weight bits x input bits over all layers."""
+    return sum(
+        layer.macs * precisions[node.name].weight.bits * precisions[node.name].input.bits
+        for node in network.nodes
+        for layer in node.layers
+    )
+
+
+def weight_bits(network: Network, precisions: Mapping[str, Precision]) -> int:
+    """Bits of the constant weights of MAC layers; one that several share counts once, at its widest."""
+    bits: dict[str, int] = {}
+    for node in network.nodes:
+        if node.layers and is_weight(network, node):
+            size = node_weight_elements(network, node) * precisions[node.name].weight.bits
+            key = node.weight or node.name
+            bits[key] = max(bits.get(key, 0), size)
+    return sum(bits.values())
+
+
+def is_weight(network: Network, node: Node) -> bool:
+    """Whether the weight operand of a node is constant and not computed by the network."""
+    tensor = network.tensors.get(node.weight)
+    return tensor is None or tensor.constant
+
+
+def node_weight_elements(network: Network, node: Node) -> int:
+    """Elements of a node's weight tensor, by its shape or else by its layers."""
+    tensor = network.tensors.get(node.weight)
+    return prod(tensor.shape) if tensor else sum(layer.elements("weight") for layer in node.layers)
+
+
+def activation_bits(network: Network, assignment: Assignment) -> tuple[int, int]:
+    """Bits of all tensors that are written to memory, and the most that are alive at one time.
+
+    Views and tensors that only a fused operator reads are not written. A tensor lives from the node that
+    produces it to the last that reads it; outputs of the network live to the end, inputs from the start.
+    """
+    last_use, alias = _lifetimes(network)
+    alive = {name: _tensor_bits(network, assignment, name) for name in network.inputs}
+    written = sum(alive.values())
+    peak = written
+    for index, node in enumerate(network.nodes):
+        for name in node.outputs:
+            if alias.get(name, name) == name:
+                alive[name] = _tensor_bits(network, assignment, name)
+                written += alive[name]
+        peak = max(peak, sum(alive.values()))
+        alive = {name: bits for name, bits in alive.items() if last_use.get(name, index) > index}
+    return written, peak
+
+
+def _lifetimes(network: Network) -> tuple[dict[str, int], dict[str, str]]:
+    """Index of the last reader of each stored tensor, and the stored tensor behind each view or fused one."""
+    readers: dict[str, list[Node]] = {}
+    for node in network.nodes:
+        for name in node.inputs:
+            readers.setdefault(name, []).append(node)
+    alias: dict[str, str] = {}
+    for node in network.nodes:
+        if node.work is not None and node.work.zero_cost and node.inputs:
+            source = alias.get(node.inputs[0], node.inputs[0])
+            alias |= dict.fromkeys(node.outputs, source)
+        elif _only_fused_reader(network, node, readers):
+            # The one reader's output takes its place: it is this tensor, finished.
+            alias[node.outputs[0]] = ""
+    last_use: dict[str, int] = {}
+    for index, node in enumerate(network.nodes):
+        for name in node.inputs:
+            last_use[alias.get(name, name)] = index
+    for name in network.outputs:
+        last_use[alias.get(name, name)] = len(network.nodes)
+    return last_use, alias
+
+
+def _only_fused_reader(network: Network, node: Node, readers: Mapping[str, list[Node]]) -> bool:
+    if len(node.outputs) != 1 or node.outputs[0] in network.outputs:
+        return False
+    using = readers.get(node.outputs[0], [])
+    return len(using) == 1 and using[0].work is not None and using[0].work.fuses
+
+
+def _tensor_bits(network: Network, assignment: Assignment, name: str) -> int:
+    found = assignment.tensors.get(name)
+    return tensor_elements(network, name) * found.bits if found else 0
+
+
+def energy_by_part(rows: Sequence[LayerRow]) -> dict[str, float]:
+    """Energy of the network by the parts that the rows name, in order of first appearance."""
+    parts: dict[str, float] = {}
+    for row in rows:
+        for name, value in row.energy_breakdown_pj.items():
+            parts[name] = parts.get(name, 0.0) + value
+    return parts
+
+
+def _bound(
+    rows: Sequence[LayerRow], objective: str, energy: float, latency: int
+) -> tuple[float | None, float | None]:
+    """Least possible objective of the network at these formats, where it follows from the layers' bounds.
+
+    Energy and latency add up over layers, so their bounds do. A product of sums does not follow from
+    bounds of products, so it has none here.
+    """
+    goal = parse_objective(objective)
+    additive = {(1.0, 0.0): "energy", (0.0, 1.0): "latency"}.get((goal.energy_power, goal.latency_power))
+    if additive is None:
+        return None, None
+    least = 0.0
+    for row in rows:
+        fixed = row.energy_pj if additive == "energy" else float(row.latency_cycles)
+        if row.mapping_text or row.macs:
+            if row.bound is None and not row.estimate:
+                return None, None
+            least += fixed if row.bound is None else min(row.bound, fixed)
+        else:
+            least += fixed
+    value = energy if additive == "energy" else float(latency)
+    return least, (value / least - 1 if least else 0.0)
