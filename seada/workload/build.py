@@ -51,7 +51,12 @@ def conv(
     dilation = dilation or (1,) * axes
     pad = pad or (0,) * axes
     sizes = {"N": N, "K": K, "C": C, "groups": groups}
-    for label, values in (("output", outputs), ("kernel", kernel), ("stride", stride), ("dilation", dilation)):
+    for label, values in (
+        ("output", outputs),
+        ("kernel", kernel),
+        ("stride", stride),
+        ("dilation", dilation),
+    ):
         if len(values) != axes:
             raise WorkloadError(f"layer {name}: {label} has {len(values)} values, expected {axes}")
         sizes.update({f"{label}[{i}]": value for i, value in enumerate(values)})
@@ -77,7 +82,7 @@ def conv(
     def plain(names: Sequence[str]) -> tuple[Axis, ...]:
         return tuple(_plain(n, by_name[n]) for n in names)
 
-    kind = "depthwise_conv" if groups > 1 and C == groups else "conv"
+    kind = "depthwise_conv" if groups > 1 and groups == C else "conv"
     return Layer(
         name,
         kind,

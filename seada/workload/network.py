@@ -130,7 +130,9 @@ class Network:
             from difflib import get_close_matches
 
             near = get_close_matches(name, self.layers, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; layers: {', '.join(list(self.layers)[:20])}"
+            hint = (
+                f"; did you mean {near[0]!r}?" if near else f"; layers: {', '.join(list(self.layers)[:20])}"
+            )
             raise UserError(f"{self.name} has no layer {name!r}{hint}")
         return self.layers[name]
 
