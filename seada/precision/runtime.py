@@ -1,0 +1,284 @@
+"""Execute a network in numpy, with the weights and inputs of its MAC layers rounded to given formats.
+
+What is modelled: the two operands of every MAC layer are rounded to their formats (`quantise`); sums, biases
+and all other operators are float32. So accumulators are taken to be wide enough, and a tensor is rounded
+where a MAC layer reads it, which is where requantisation puts it too.
+
+Scales of activations (always one per tensor, whatever the granularity of the weights):
+
+- with calibration inputs, fixed scales from what these inputs produce in the unquantised network (as a chip
+  would use),
+- without, one scale per item, from that item's own numbers. Neither depends on the size or the order of
+  batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seada.errors import UserError
+from seada.formats import Format
+from seada.precision.data import Data
+from seada.precision.operators import OPERATORS
+from seada.precision.quantise import (
+    DEFAULT_QUANTISER,
+    Grid,
+    Quantiser,
+    fit_grid,
+    quantise,
+)
+from seada.workload.network import Network, Node
+
+Array = NDArray[Any]
+
+BATCH = 256
+# What is kept of a calibrated tensor: its least and largest number and evenly spaced others.
+CALIBRATION_SAMPLE = 1 << 16
+_MAC_TYPES = ("Conv", "Gemm", "MatMul")
+
+
+class OperandFormats(Protocol):
+    """Whatever names a format for the weight and the input of a layer, such as `seada.formats.Precision`."""
+
+    @property
+    def weight(self) -> Format:
+        """Format of the weight."""
+
+    @property
+    def input(self) -> Format:
+        """Format of the input."""
+
+
+Formats = Mapping[str, OperandFormats]
+
+
+def _check_executable(network: Network) -> None:
+    missing = sorted({node.type for node in network.nodes if node.type not in OPERATORS})
+    if missing:
+        raise UserError(
+            f"{network.name} cannot be executed: operator {', '.join(missing)} has no numpy rule; "
+            f"there are: {', '.join(sorted(OPERATORS))}"
+        )
+    constants = {name for name, tensor in network.tensors.items() if tensor.constant}
+    if constants and not network.weights:
+        raise UserError(f"{network.name} cannot be executed: {network.source or 'the file'} has no weights")
+
+
+def _weight_axis(node: Node, rank: int) -> int:
+    """Axis of the weight that counts output channels."""
+    if node.type == "Conv":
+        return 0
+    return rank - 2 if node.type == "Gemm" and node.attributes.get("transB", 0) else rank - 1
+
+
+def _thinned(array: Array) -> Array:
+    """The least, the largest and evenly spaced numbers, as a vector."""
+    flat = array.reshape(-1)
+    step = -(-flat.size // CALIBRATION_SAMPLE)
+    return np.concatenate([[flat.min(), flat.max()], flat[::step]]).astype(np.float32)
+
+
+class Runtime:
+    """An executable network.
+
+    Parameters
+    ----------
+    network : Network
+        With weights.
+    weight_quantiser, input_quantiser : Quantiser
+        How formats are applied; the granularity of `input_quantiser` is not used.
+    calibration : Data or None
+        Unlabelled inputs that fix the scales of activations.
+
+    Raises
+    ------
+    UserError
+        If an operator has no numpy rule, or there are no weights.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        *,
+        weight_quantiser: Quantiser = DEFAULT_QUANTISER,
+        input_quantiser: Quantiser = DEFAULT_QUANTISER,
+        calibration: Data | None = None,
+    ) -> None:
+        _check_executable(network)
+        self.network = network
+        self.weight_quantiser = weight_quantiser
+        self.input_quantiser = replace(input_quantiser, granularity="tensor")
+        self.constants: dict[str, Array] = {
+            name: np.asarray(array) for name, array in (network.weights or {}).items()
+        }
+        self._weights: dict[tuple[str, Format, int], Array] = {}
+        self._grids: dict[tuple[str, Format], Grid] = {}
+        self._samples: dict[str, Array] = {}
+        if calibration is not None:
+            self._samples = self._calibrate(calibration)
+
+    def outputs(self, data: Data, formats: Formats | None = None) -> Array:
+        """The network's first output for all items, shape (items, ...).
+
+        Parameters
+        ----------
+        formats : mapping or None
+            Formats by layer name; a layer that is not named stays unrounded.
+
+        Raises
+        ------
+        UserError
+            If a format is named for a layer that the network lacks.
+        """
+        formats = formats or {}
+        for name in formats:
+            self.network[name]
+        parts = [self._execute(batch, formats)[self.network.outputs[0]] for batch in self._batches(data)]
+        return np.concatenate(parts)
+
+    def trace(self, data: Data) -> list[dict[str, Array]]:
+        """All tensors of the unrounded network, per batch: what `rerun` starts from."""
+        return [self._execute(batch, {}) for batch in self._batches(data)]
+
+    def rerun(self, trace: list[dict[str, Array]], layer: str, formats: OperandFormats) -> Array:
+        """The first output with one layer's formats set, computed from that layer onwards."""
+        self.network[layer]
+        parts = []
+        for known in trace:
+            changed: dict[str, Array] = {}
+            for node in self.network.nodes:
+                touched = any(name in changed for name in node.inputs)
+                if touched or any(part.name == layer for part in node.layers):
+                    changed[node.outputs[0]] = self._apply(node, {**known, **changed}, {layer: formats})
+            parts.append(changed.get(self.network.outputs[0], known[self.network.outputs[0]]))
+        return np.concatenate(parts)
+
+    def _batches(self, data: Data) -> list[dict[str, Array]]:
+        return [
+            {name: array[start : start + BATCH].astype(np.float32) for name, array in data.inputs.items()}
+            for start in range(0, data.items, BATCH)
+        ]
+
+    def _execute(self, inputs: dict[str, Array], formats: Formats) -> dict[str, Array]:
+        values = dict(inputs)
+        for node in self.network.nodes:
+            values[node.outputs[0]] = self._apply(node, values, formats)
+        return values
+
+    def _apply(self, node: Node, values: Mapping[str, Array], formats: Formats) -> Array:
+        """The first output of one node."""
+        arrays = [self._value(name, values) if name else None for name in node.inputs]
+        layer = next((part.name for part in node.layers if part.name in formats), None)
+        if layer is not None:
+            if node.type not in _MAC_TYPES:
+                raise UserError(f"layer {layer}: the runtime rounds {', '.join(_MAC_TYPES)}, not {node.type}")
+            for role, fmt in ((node.weight, formats[layer].weight), (node.input, formats[layer].input)):
+                arrays[node.inputs.index(role)] = self._rounded(node, role, self._value(role, values), fmt)
+        attributes: Mapping[str, Any] = node.attributes
+        if node.type == "Reshape":
+            attributes = {**attributes, "shape": self._batched_shape(node, values)}
+        try:
+            return OPERATORS[node.type](attributes, arrays)
+        except (ValueError, IndexError, KeyError, TypeError) as error:
+            raise UserError(f"node {node.name} ({node.type}) cannot be executed: {error}") from None
+
+    def _value(self, name: str, values: Mapping[str, Array]) -> Array:
+        if name in values:
+            return values[name]
+        if name not in self.constants:
+            raise UserError(f"{self.network.name}: tensor {name} has no value")
+        return self.constants[name]
+
+    def _batched_shape(self, node: Node, values: Mapping[str, Array]) -> list[int]:
+        """The shape that the graph declares for a node's output, its first axis scaled with the batch."""
+        first = self.network.inputs[0]
+        declared = self.network.tensors[node.outputs[0]].shape
+        batch = self.network.tensors[first].shape[0]
+        return [declared[0] * len(values[first]) // batch, *declared[1:]]
+
+    def _rounded(self, node: Node, name: str, array: Array, fmt: Format) -> Array:
+        try:
+            if name in self.constants:
+                return self._rounded_weight(node, name, fmt)
+            return self._rounded_activation(name, array, fmt)
+        except UserError as error:
+            raise UserError(f"layer {node.name}, tensor {name}: {error.message}") from None
+
+    def _rounded_weight(self, node: Node, name: str, fmt: Format) -> Array:
+        array = self.constants[name]
+        axis = _weight_axis(node, array.ndim)
+        key = (name, fmt, axis)
+        if key not in self._weights:
+            self._weights[key] = quantise(array, fmt, self.weight_quantiser, axis=axis).values
+        return self._weights[key]
+
+    def _rounded_activation(self, name: str, array: Array, fmt: Format) -> Array:
+        """Round with the calibrated scale, else with one scale per item."""
+        if name not in self._samples:
+            per_item = replace(self.input_quantiser, granularity="channel")
+            return quantise(array, fmt, per_item, axis=0).values
+        if (name, fmt) not in self._grids:
+            self._grids[name, fmt] = fit_grid(self._samples[name][None], fmt, self.input_quantiser)
+        grid = self._grids[name, fmt]
+        rows = array.reshape(1, -1)
+        return grid.values(grid.codes(rows)).reshape(array.shape).astype(np.float32, copy=False)
+
+    def _calibrate(self, data: Data) -> dict[str, Array]:
+        wanted = {
+            name
+            for node in self.network.nodes
+            if node.layers
+            for name in (node.weight, node.input)
+            if name and name not in self.constants
+        }
+        trace = self.trace(data)
+        return {name: _thinned(np.concatenate([part[name].reshape(-1) for part in trace])) for name in wanted}
+
+
+def cross_entropy(logits: Array, labels: NDArray[np.int64]) -> float:
+    """Mean of -log softmax(logits)[label] in nats; logits of shape (items, classes)."""
+    shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)
+    log_sum = np.log(np.exp(shifted).sum(axis=1))
+    return float(np.mean(log_sum - shifted[np.arange(len(labels)), labels]))
+
+
+def _labelled(runtime: Runtime, data: Data, formats: Formats | None) -> tuple[Array, NDArray[np.int64]]:
+    if data.labels is None:
+        raise UserError(f"{data.source or 'the data'} has no labels, which measuring accuracy needs")
+    outputs = runtime.outputs(data, formats)
+    if outputs.ndim != 2:
+        raise UserError(f"the output has shape {outputs.shape}; accuracy needs one score per class and item")
+    if data.labels.max() >= outputs.shape[1]:
+        raise UserError(
+            f"label {data.labels.max()} is out of range: the network has {outputs.shape[1]} classes"
+        )
+    return outputs, data.labels
+
+
+def accuracy(runtime: Runtime, data: Data, formats: Formats | None = None) -> float:
+    """Share of items whose largest output is their label, 0..1.
+
+    Raises
+    ------
+    UserError
+        If there are no labels, or the output is not (items, classes).
+    """
+    outputs, labels = _labelled(runtime, data, formats)
+    return float(np.mean(outputs.argmax(axis=1) == labels))
+
+
+def loss(runtime: Runtime, data: Data, formats: Formats | None = None) -> float:
+    """Mean cross-entropy of the outputs, taken as logits, in nats.
+
+    Raises
+    ------
+    UserError
+        As for `accuracy`.
+    """
+    outputs, labels = _labelled(runtime, data, formats)
+    return cross_entropy(outputs, labels)
