@@ -4,7 +4,8 @@ The rules, in the order in which they apply:
 
 1. A MAC layer demands its input in its input format, and a weight that another node computes in its
    weight format.
-2. A vector operator computes in the format of its output and demands its inputs in it.
+2. Views and operators in the drain of a layer hand on what is demanded of them. Any other vector operator
+   computes in the format of its output and demands its inputs in it.
 3. A producer writes the widest format demanded in its own family (integer or floating): requantisation is
    free. If none is demanded there, a layer writes its own input format. The output format that a request
    names wins.
@@ -14,9 +15,11 @@ The rules, in the order in which they apply:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from math import prod
 
 from seada.arch.hardware import Arch
 from seada.arch.setup import float_unit_runs, select_mode
@@ -118,7 +121,7 @@ def assign(arch: Arch, network: Network, requests: Mapping[str, PrecisionRequest
         If no unit of the chip computes the formats of some layer; the message names it.
     """
     on_float_unit, notes, effective = _units(arch, network, requests)
-    flow = _Flow(network, effective, set(on_float_unit))
+    flow = _Flow(network, effective)
     flow.run()
     return Assignment(flow.requests, flow.tensors, tuple(flow.conversions), on_float_unit, notes)
 
@@ -156,32 +159,39 @@ def widest(formats: list[Format]) -> Format:
 
 
 class _Flow:
-    """Carries demands from the end of the network to its inputs, then settles what nobody demanded."""
+    """Carries demands from the end of the network to its inputs, then settles what nobody demanded.
 
-    def __init__(
-        self, network: Network, requests: Mapping[str, PrecisionRequest], float_nodes: set[str]
-    ) -> None:
+    Views, and operators fused to the only tensor they read, hand demands through: what is behind them is
+    the same tensor, its root, and has one format.
+    """
+
+    def __init__(self, network: Network, requests: Mapping[str, PrecisionRequest]) -> None:
         self.network = network
         self.requests = dict(requests)
-        self.float_nodes = float_nodes
         self.tensors: dict[str, Format] = {}
         self.conversions: list[Conversion] = []
-        self._demands: dict[str, list[Format]] = {}
+        self._roots = tensor_roots(network)
+        self._producers = {name: node.name for node in network.nodes for name in node.outputs if name}
+        # By root: each demanded format with the tensor (the root or one behind it) that is read in it.
+        self._demands: dict[str, dict[Format, str]] = {}
 
     def run(self) -> None:
         found: list[list[Conversion]] = []
         for node in reversed(self.network.nodes):
-            found.append([item for name in node.outputs for item in self._settle(name, node)])
-            if node.layers and node.outputs:
-                written = self.tensors[node.outputs[0]]
-                self.requests[node.name] = replace(self.requests[node.name], output=written)
-            elif node.layers:
+            roots = [name for name in node.outputs if name and self._root(name) == name]
+            found.append([item for name in roots for item in self._settle(name, node)])
+            if node.layers:
                 request = self.requests[node.name]
-                self.requests[node.name] = replace(request, output=request.output or request.input)
+                written = self.tensors.get(node.outputs[0]) if node.outputs else None
+                output = written or request.output or request.input
+                self.requests[node.name] = replace(request, output=output)
             self._demand(node)
         found.append([item for name in self.network.inputs for item in self._settle(name, None)])
         self.conversions = [item for group in reversed(found) for item in group]
         self._fill_forward()
+
+    def _root(self, name: str) -> str:
+        return self._roots.get(name, name)
 
     def _demand(self, node: Node) -> None:
         roles: dict[str, list[Format]] = {}
@@ -189,25 +199,30 @@ class _Flow:
             request = self.requests[node.name]
             roles.setdefault(node.input, []).append(request.input)
             roles.setdefault(node.weight, []).append(request.weight)
-        passed = [self.tensors[name] for name in node.outputs if name in self.tensors]
+        elif any(self._root(name) != name for name in node.outputs):
+            return
+        computed = [self.tensors[name] for name in node.outputs if name in self.tensors]
         for name in node.inputs:
             if self._is_constant(name):
                 continue
-            for demanded in roles.get(name) or ([widest(passed)] if passed else []):
-                wanted = self._demands.setdefault(name, [])
-                if demanded not in wanted:
-                    wanted.append(demanded)
+            for demanded in roles.get(name) or ([widest(computed)] if computed else []):
+                # Of several tensors behind one root the earliest reader decides where it is converted.
+                self._demands.setdefault(self._root(name), {})[demanded] = name
 
     def _settle(self, name: str, producer: Node | None) -> list[Conversion]:
-        """Decide the format that the tensor is written in; the conversions are what it leaves open."""
-        wanted = sorted(self._demands.get(name, []))
-        written = self._written(wanted, producer)
+        """Decide the format that a root is written in; the conversions are what this leaves open."""
+        demands = self._demands.get(name, {})
+        written = self._written(sorted(demands), producer)
         if written is None:
             return []
         self.tensors[name] = written
-        after = producer.name if producer else ""
-        elements = self._elements(name)
-        return [Conversion(name, written, item, elements, after) for item in wanted if item != written]
+        return [
+            Conversion(
+                read, written, wanted, tensor_elements(self.network, read), self._producers.get(read, "")
+            )
+            for wanted, read in sorted(demands.items())
+            if wanted != written
+        ]
 
     def _written(self, wanted: list[Format], producer: Node | None) -> Format | None:
         if producer is None or not producer.layers:
@@ -215,33 +230,44 @@ class _Flow:
         request = self.requests[producer.name]
         if request.output is not None:
             return request.output
-        family = request.input.is_float
-        native = [item for item in wanted if item.is_float == family]
+        native = [item for item in wanted if item.is_float == request.input.is_float]
         return widest(native) if native else request.input
 
     def _fill_forward(self) -> None:
-        """Tensors that no layer reads keep the format of what they are made from."""
+        """Tensors behind a root have its format; what no layer reads keeps the format it is made from."""
         for node in self.network.nodes:
             known = [self.tensors[name] for name in node.inputs if name in self.tensors]
-            for name in node.outputs:
-                if name not in self.tensors and known:
+            for name in filter(None, node.outputs):
+                root = self._root(name)
+                if root in self.tensors:
+                    self.tensors[name] = self.tensors[root]
+                elif known:
                     self.tensors[name] = widest(known)
 
     def _is_constant(self, name: str) -> bool:
         tensor = self.network.tensors.get(name)
         return not name or (tensor is not None and tensor.constant)
 
-    def _elements(self, name: str) -> int:
-        return tensor_elements(self.network, name)
+
+def tensor_roots(network: Network) -> dict[str, str]:
+    """For each output of a view or of an operator in a drain: the tensor that it is another form of.
+
+    A fused operator whose input has other readers too makes a tensor of its own.
+    """
+    readers = Counter(name for node in network.nodes for name in {*node.inputs})
+    readers.update(network.outputs)
+    computed = {name for node in network.nodes for name in node.outputs} | {*network.inputs}
+    roots: dict[str, str] = {}
+    for node in network.nodes:
+        source = next((name for name in node.inputs if name in computed), "")
+        if node.layers or node.work is None or not source:
+            continue
+        if node.work.zero_cost or (node.work.fuses and readers[source] == 1 and source not in network.inputs):
+            roots |= {name: roots.get(source, source) for name in node.outputs if name}
+    return roots
 
 
 def tensor_elements(network: Network, name: str) -> int:
     """Elements of a tensor of the network; 0 if its shape is not known."""
-    from math import prod
-
     tensor = network.tensors.get(name)
     return prod(tensor.shape) if tensor is not None else 0
-
-
-Progress = Callable[[int, int, str], None]
-"""Called with the number done, the number in total and what was done last."""

@@ -11,6 +11,7 @@ from seada.arch.area import leakage
 from seada.arch.hardware import Arch, Setup
 from seada.errors import InfeasibleError
 from seada.formats import Format, Precision, PrecisionRequest
+from seada.mapper.api import map_layer
 from seada.mapper.result import MapResult
 from seada.model.float_unit import float_mode, float_unit_cost
 from seada.workload.layer import Layer
@@ -120,8 +121,6 @@ def _answer(arch: Arch, question: Question, objective: str, effort: Effort) -> M
     """One answer; infeasibility is returned, so that the caller can name the first layer in order."""
     if question.float_format is not None:
         return _estimate(arch, question, question.float_format, objective)
-    from seada.mapper.api import map_layer
-
     try:
         return map_layer(
             arch,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -106,7 +106,8 @@ class _Assembly:
         for node in self.network.nodes:
             if node.layers:
                 done = [self._layer_row(node, self.results[layer.name]) for layer in node.layers]
-                vector.layer_done(node, sum(row.latency_cycles for row in done))
+                cycles = sum(row.latency_cycles for row in done)
+                done[-1] = vector.behind_layer(node, done[-1], cycles)
                 rows += done
             elif node.work is not None:
                 rows.append(vector.node(node))
@@ -116,10 +117,7 @@ class _Assembly:
     def _layer_row(self, node: Node, answer: MapResult) -> LayerRow:
         layer, setup, cost = answer.layer, answer.setup, answer.cost
         on_float_unit = node.name in self.assignment.on_float_unit
-        notes = [
-            self.assignment.notes.get(node.name, setup.note),
-            self._own(node),
-        ]
+        notes = [self.assignment.notes.get(node.name, setup.note), self._own(node)]
         return LayerRow(
             name=layer.name,
             type=layer.kind,
@@ -143,7 +141,7 @@ class _Assembly:
             mapping_text=format_mapping(answer.mapping, layer) if answer.mapping else "",
             mapping_nodes=tuple(to_data(answer.mapping)["nodes"]) if answer.mapping else (),
             space=answer.space,
-            search=asdict(answer.search) if answer.search else None,
+            search=_search(answer),
             note="; ".join(note for note in notes if note),
         )
 
@@ -171,6 +169,17 @@ class _Assembly:
                 f"{self.arch.name} declares prefetch of weights; not modelled yet: layers run in sequence"
             )
         return tuple(notes)
+
+
+def _search(answer: MapResult) -> dict[str, Any] | None:
+    """How the search went, without times: a result must not differ from run to run."""
+    if answer.search is None:
+        return None
+    return {
+        "evaluated": answer.search.evaluated,
+        "pruned": answer.search.pruned,
+        "stopped_by": answer.search.stopped_by,
+    }
 
 
 def _weight_bits(network: Network, node: Node, answer: MapResult) -> int:

@@ -9,7 +9,7 @@ from seada.arch.area import area
 from seada.arch.hardware import Arch
 from seada.formats import Precision
 from seada.mapper.objective import parse_objective
-from seada.system.assign import Assignment, tensor_elements
+from seada.system.assign import Assignment, tensor_elements, tensor_roots
 from seada.system.result import LayerRow, Total
 from seada.workload.network import Network, Node
 
@@ -90,51 +90,28 @@ def node_weight_elements(network: Network, node: Node) -> int:
 def activation_bits(network: Network, assignment: Assignment) -> tuple[int, int]:
     """Bits of all tensors that are written to memory, and the most that are alive at one time.
 
-    Views and tensors that only a fused operator reads are not written. A tensor lives from the node that
-    produces it to the last that reads it; outputs of the network live to the end, inputs from the start.
+    Views are not written, and a tensor that only an operator in the same drain reads is its result. A tensor
+    lives from the node that produces it to the last that reads it; outputs of the network live to the end,
+    inputs from the start.
     """
-    last_use, alias = _lifetimes(network)
+    roots = tensor_roots(network)
+    last_use = {
+        roots.get(name, name): index for index, node in enumerate(network.nodes) for name in node.inputs
+    }
+    last_use |= {roots.get(name, name): len(network.nodes) for name in network.outputs}
     alive = {name: _tensor_bits(network, assignment, name) for name in network.inputs}
-    written = sum(alive.values())
-    peak = written
+    written = peak = sum(alive.values())
     for index, node in enumerate(network.nodes):
-        for name in node.outputs:
-            if alias.get(name, name) == name:
-                alive[name] = _tensor_bits(network, assignment, name)
-                written += alive[name]
+        new = {
+            name: _tensor_bits(network, assignment, name)
+            for name in node.outputs
+            if name and name not in roots
+        }
+        written += sum(new.values())
+        alive |= new
         peak = max(peak, sum(alive.values()))
         alive = {name: bits for name, bits in alive.items() if last_use.get(name, index) > index}
     return written, peak
-
-
-def _lifetimes(network: Network) -> tuple[dict[str, int], dict[str, str]]:
-    """Index of the last reader of each stored tensor, and the stored tensor behind each view or fused one."""
-    readers: dict[str, list[Node]] = {}
-    for node in network.nodes:
-        for name in node.inputs:
-            readers.setdefault(name, []).append(node)
-    alias: dict[str, str] = {}
-    for node in network.nodes:
-        if node.work is not None and node.work.zero_cost and node.inputs:
-            source = alias.get(node.inputs[0], node.inputs[0])
-            alias |= dict.fromkeys(node.outputs, source)
-        elif _only_fused_reader(network, node, readers):
-            # The one reader's output takes its place: it is this tensor, finished.
-            alias[node.outputs[0]] = ""
-    last_use: dict[str, int] = {}
-    for index, node in enumerate(network.nodes):
-        for name in node.inputs:
-            last_use[alias.get(name, name)] = index
-    for name in network.outputs:
-        last_use[alias.get(name, name)] = len(network.nodes)
-    return last_use, alias
-
-
-def _only_fused_reader(network: Network, node: Node, readers: Mapping[str, list[Node]]) -> bool:
-    if len(node.outputs) != 1 or node.outputs[0] in network.outputs:
-        return False
-    using = readers.get(node.outputs[0], [])
-    return len(using) == 1 and using[0].work is not None and using[0].work.fuses
 
 
 def _tensor_bits(network: Network, assignment: Assignment, name: str) -> int:

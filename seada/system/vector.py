@@ -13,7 +13,7 @@ adds time only where the vector unit is slower than the producer.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 from seada.arch.hardware import Arch, Memory, VectorUnit
@@ -56,12 +56,33 @@ class VectorModel:
     _producers: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._producers = {name: node.name for node in self.network.nodes for name in node.outputs}
+        self._producers = {name: node.name for node in self.network.nodes for name in node.outputs if name}
         self._nodes = {node.name: node for node in self.network.nodes}
 
-    def layer_done(self, node: Node, latency_cycles: int) -> None:
-        """Note the latency of a MAC layer that operators may fuse to."""
-        self._groups[node.name] = Group(latency_cycles, 0, latency_cycles)
+    def behind_layer(self, node: Node, row: LayerRow, node_cycles: int) -> LayerRow:
+        """The (last) row of a MAC node with the vector operations of the node itself (the bias) in its drain.
+
+        Operators that follow may fuse to it from here on; `node_cycles` is the latency of all its rows.
+        """
+        self._groups[node.name] = Group(node_cycles, 0, node_cycles)
+        if node.work is None or not node.work.operations:
+            return row
+        unit = self._unit(f"the bias of {node.name} ({node.type})")
+        cost = self._in_drain(node.work, node.name, unit)
+        energy = dict(row.energy_breakdown_pj)
+        for part, value in cost.energy.items():
+            energy[part] = energy.get(part, 0.0) + value
+        cycles = dict(row.latency_breakdown_cycles)
+        if cost.latency_cycles:
+            cycles["vector"] = float(cost.latency_cycles)
+        return replace(
+            row,
+            operations=node.work.operations,
+            latency_cycles=row.latency_cycles + cost.latency_cycles,
+            energy_pj=sum(energy.values()),
+            energy_breakdown_pj=energy,
+            latency_breakdown_cycles=cycles,
+        )
 
     def node(self, node: Node) -> LayerRow:
         """The row of a vector operator.
@@ -114,23 +135,26 @@ class VectorModel:
     def _fused(
         self, node: Node, work: VectorWork, producer: str, unit: VectorUnit, formats: Mapping[str, str]
     ) -> LayerRow:
+        cost = self._in_drain(work, producer, unit)
+        self._groups[node.name] = self._groups[producer]
+        note = f"fused with the drain of {producer}"
+        if cost.latency_cycles:
+            note += f"; the vector unit is slower, which adds {cost.latency_cycles} cycles"
+        return _row(node.name, node.type, VECTOR, formats, operations=work.operations, note=note, cost=cost)
+
+    def _in_drain(self, work: VectorWork, producer: str, unit: VectorUnit) -> _Cost:
+        """Operations beside what the producer's group does already; time only beyond what it takes anyway."""
         group = self._groups[producer]
-        self._groups[node.name] = group
         group.operations += work.operations
         needed = ceil(max(group.own_cycles, group.operations / unit.lanes))
         added = max(0, needed - group.charged)
         group.charged += added
-        note = f"fused with the drain of {producer}"
-        if added:
-            note += f"; the vector unit is slower than {producer}, which adds {added} cycles"
-        cost = _Cost(
+        return _Cost(
             latency_cycles=added,
-            utilization=None,
             energy={"vector": work.operations * unit.energy_pj_per_op, "leakage": self._leakage(added)},
             cycles={"compute": work.operations / unit.lanes},
             bound_by="vector" if added else "",
         )
-        return _row(node.name, node.type, VECTOR, formats, operations=work.operations, note=note, cost=cost)
 
     def _alone(self, node: Node, work: VectorWork, unit: VectorUnit, formats: Mapping[str, str]) -> LayerRow:
         traffic = self._traffic(node, work, unit)
@@ -193,7 +217,7 @@ class VectorModel:
 
     def _fused_to(self, node: Node) -> str:
         """The row whose drain it runs in, looking through views; empty if its input comes from outside."""
-        name = node.inputs[0] if node.inputs else ""
+        name = next((item for item in node.inputs if item in self._producers), "")
         while name in self._producers:
             producer = self._nodes[self._producers[name]]
             if producer.name in self._groups:
