@@ -20,6 +20,7 @@ from seada.units import parse_quantity
 from seada.workload.layer import ROLES
 
 MAX_INSTANCES = 2**31
+MAX_SHOWN = 6
 Problem = tuple[YamlPath, str]
 
 
@@ -234,14 +235,20 @@ def find_warnings(config: cfg.ArchConfig, arch: Arch, ledger: Ledger) -> tuple[s
     )
 
 
+def _shortened(paths: list[str]) -> str:
+    """The first paths; all of them are among the sources of the architecture."""
+    more = len(paths) - MAX_SHOWN
+    return ", ".join(paths[:MAX_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
 def _provenance_warnings(ledger: Ledger) -> Iterator[str]:
     if ledger.unsourced:
         yield (
             f"{len(ledger.unsourced)} numbers have no source and status and count as unverified: "
-            f"{', '.join(ledger.unsourced)}"
+            f"{_shortened(ledger.unsourced)}"
         )
     if ledger.unmodelled:
-        yield f"not modelled, counted as zero: {', '.join(ledger.unmodelled)}"
+        yield f"not modelled, counted as zero: {_shortened(ledger.unmodelled)}"
     nodes = sorted({source.node_nm for source in ledger.sources if source.node_nm is not None})
     if len(nodes) > 1:
         mixed = ", ".join(f"{node} nm" for node in nodes)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from seada.config.base import ConfigModel, FormatName, SchemaVersion
 from seada.config.base import as_value_error as _user
@@ -52,7 +52,7 @@ class Provenance(ConfigModel):
 class Number(Provenance):
     """A number with its own provenance."""
 
-    value: str | int | float
+    value: Annotated[Any, WithJsonSchema({"type": "string"})]
     """The quantity, with its unit."""
 
 

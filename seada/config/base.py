@@ -49,6 +49,6 @@ FormatName = Annotated[
     str,
     AfterValidator(_check_format),
     Field(
-        description="Numeric format: int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32, eXmY"
+        description="int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32 or eXmY"
     ),
 ]
