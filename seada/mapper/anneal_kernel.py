@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.mapper.estimate_kernel import SLOT_SIZE, SLOT_SPATIAL, Problem, Scratch, ceil_div, estimate
+from seada.mapper.estimate_kernel import Problem, Scratch, estimate
 from seada.model.jit import kernel
 
 IntArray = NDArray[np.int64]
@@ -47,6 +47,12 @@ class Archive(NamedTuple):
 
 
 @kernel
+def ceil_div(numerator: int, denominator: int) -> int:
+    """Quotient of positive integers, rounded up."""
+    return (numerator + denominator - 1) // denominator
+
+
+@kernel
 def draw(generator: IntArray, limit: int) -> int:
     """A number from 0 to `limit` - 1; advances the generator."""
     generator[0] = generator[0] * MULTIPLIER % MODULUS
@@ -68,25 +74,30 @@ def keep_best(archive: Archive, genome: IntArray, score: FloatArray, energy: flo
     ):
         return
     for row in range(last, place, -1):
-        archive.genomes[row] = archive.genomes[row - 1]
-        archive.scores[row] = archive.scores[row - 1]
-        archive.metrics[row] = archive.metrics[row - 1]
-    archive.genomes[place] = genome
-    archive.scores[place] = score
+        for i in range(genome.shape[0]):
+            archive.genomes[row, i] = archive.genomes[row - 1, i]
+        for i in range(2):
+            archive.scores[row, i] = archive.scores[row - 1, i]
+            archive.metrics[row, i] = archive.metrics[row - 1, i]
+    for i in range(genome.shape[0]):
+        archive.genomes[place, i] = genome[i]
+    for i in range(2):
+        archive.scores[place, i] = score[i]
     archive.metrics[place, 0] = energy
     archive.metrics[place, 1] = latency
 
 
 @kernel
 def rate(
-    p: Problem, genome: IntArray, powers: FloatArray, w: Scratch, archive: Archive, score: FloatArray
+    p: Problem, tables: FloatArray, genome: IntArray, powers: FloatArray, w: Scratch, archive: Archive, score: FloatArray
 ) -> None:
     """Estimate a candidate into `score` (objective, other metric, as logarithms) and the archive."""
-    energy, latency = estimate(p, genome, w)
+    energy, latency = estimate(p, tables, genome, w)
     archive.counters[0] += 1
     if not energy < np.inf:
         archive.counters[1] += 1
-        score[:] = FAILURE
+        score[0] = FAILURE
+        score[1] = FAILURE
         return
     log_energy, log_latency = np.log(max(energy, 1e-300)), np.log(max(latency, 1.0))
     score[0] = powers[0] * log_energy + powers[1] * log_latency
@@ -98,14 +109,15 @@ def rate(
 @kernel
 def resize(p: Problem, genome: IntArray, slot: int, dim: int, variant: int, partner: int, pick: int) -> bool:
     """Change the trips of one loop; another slot of the dimension makes up for it, slot 0 if `partner` is 0."""
-    dims = p.extents.shape[0]
+    dims = p.dims
     at = slot * dims + dim
     if p.fixed[slot, dim] > 0 or p.allowed[slot, dim] == 0:
         return False
+    extent = int(p.extents[dim])
     below = 1
-    for s in range(slot + 1, p.slots.shape[0]):
-        below = min(p.extents[dim], below * genome[s * dims + dim])
-    room = ceil_div(p.extents[dim], below)
+    for s in range(slot + 1, p.slots):
+        below = min(extent, below * genome[s * dims + dim])
+    room = ceil_div(extent, below)
     old = genome[at]
     outer = ceil_div(room, old)
     new = old
@@ -142,20 +154,20 @@ def resize(p: Problem, genome: IntArray, slot: int, dim: int, variant: int, part
 @kernel
 def largest_trips(p: Problem, genome: IntArray, slot: int, dim: int, room: int) -> int:
     """Most trips that the axis leaves free; everything for a temporal slot."""
-    if p.slots[slot, SLOT_SPATIAL] == 0:
+    if p.slot_spatial[slot] == 0:
         return room
-    dims = p.extents.shape[0]
+    dims = p.dims
     used = 1
     for d in range(dims):
         if d != dim:
             used *= genome[slot * dims + d]
-    return p.slots[slot, SLOT_SIZE] // used
+    return p.slot_size[slot] // used
 
 
 @kernel
 def exchange(p: Problem, genome: IntArray, slot: int, giver: int, taker: int, variant: int) -> bool:
     """Move trips from one dimension to another within one slot."""
-    dims = p.extents.shape[0]
+    dims = p.dims
     first, second = slot * dims + giver, slot * dims + taker
     if giver == taker or genome[first] == 1:
         return False
@@ -163,14 +175,14 @@ def exchange(p: Problem, genome: IntArray, slot: int, giver: int, taker: int, va
         return False
     factor = genome[first] if variant == 0 else variant + 1
     genome[first] = ceil_div(genome[first], factor)
-    genome[second] = min(p.extents[taker], genome[second] * factor)
+    genome[second] = min(int(p.extents[taker]), genome[second] * factor)
     return True
 
 
 @kernel
 def swap_slots(p: Problem, genome: IntArray, slot: int, partner: int, dim: int) -> bool:
     """Exchange the trips of one dimension between two slots."""
-    dims = p.extents.shape[0]
+    dims = p.dims
     first, second = slot * dims + dim, partner * dims + dim
     if genome[first] == genome[second] or p.allowed[slot, dim] == 0 or p.allowed[partner, dim] == 0:
         return False
@@ -183,7 +195,7 @@ def swap_slots(p: Problem, genome: IntArray, slot: int, partner: int, dim: int) 
 @kernel
 def propose(p: Problem, genome: IntArray, generator: IntArray) -> bool:
     """Change a candidate at random in place; False if nothing changed."""
-    slots, dims, memories = p.slots.shape[0], p.extents.shape[0], p.memories.shape[0]
+    slots, dims, memories = p.slots, p.dims, p.memories
     keeps = slots * dims
     kind = draw(generator, 100)
     if kind >= 94:
@@ -193,7 +205,7 @@ def propose(p: Problem, genome: IntArray, generator: IntArray) -> bool:
         genome[keeps + at] = 1 - genome[keeps + at]
         return True
     if kind >= 84 or slots == 1:
-        genome[keeps + 3 * memories + draw(generator, memories)] = draw(generator, p.orders.shape[0])
+        genome[keeps + 3 * memories + draw(generator, memories)] = draw(generator, p.orders)
         return True
     slot = 1 + draw(generator, slots - 1)
     dim = draw(generator, dims)
@@ -207,57 +219,11 @@ def propose(p: Problem, genome: IntArray, generator: IntArray) -> bool:
 
 
 @kernel
-def anneal(
-    p: Problem,
-    start: IntArray,
-    powers: FloatArray,
-    steps: int,
-    temperatures: FloatArray,
-    seed: int,
-    w: Scratch,
-    archive: Archive,
-) -> IntArray:
-    """Simulated annealing from `start` over `steps` proposals; the best candidate of this run.
-
-    Parameters
-    ----------
-    powers : (2,) exponents of energy and latency
-    temperatures : (2,) first and last, on the logarithm of the objective
-    seed : 1 .. 2^31 - 2
-    """
-    generator = np.array([seed], np.int64)
-    current, candidate, best = start.copy(), start.copy(), start.copy()
-    score, now, lowest = np.zeros(2), np.zeros(2), np.zeros(2)
-    rate(p, current, powers, w, archive, now)
-    lowest[:] = now
-    for step in range(steps):
-        candidate[:] = current
-        changed = propose(p, candidate, generator)
-        # A third of the proposals makes two changes at once, to cross ridges where tiles trade places.
-        if draw(generator, 3) == 0:
-            changed = propose(p, candidate, generator) or changed
-        if not changed:
-            continue
-        rate(p, candidate, powers, w, archive, score)
-        if score[0] == FAILURE:
-            continue
-        temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (step / steps)
-        worse = score[0] - now[0] + SLOPE * (score[1] - now[1])
-        if worse <= 0 or draw(generator, 1000000) * 1e-6 < np.exp(-worse / temperature):
-            current[:] = candidate
-            now[:] = score
-            if now[0] < lowest[0] or (now[0] == lowest[0] and now[1] < lowest[1]):
-                best[:] = current
-                lowest[:] = now
-    return best
-
-
-@kernel
 def neighbour(p: Problem, genome: IntArray, index: int) -> bool:
     """Apply change number `index` of the whole neighbourhood in place; False if it changes nothing."""
-    slots, dims, memories = p.slots.shape[0], p.extents.shape[0], p.memories.shape[0]
+    slots, dims, memories = p.slots, p.dims, p.memories
     keeps = slots * dims
-    orders = p.orders.shape[0]
+    orders = p.orders
     if index < 3 * memories:
         if index < 3 or p.keeps[index // 3, index % 3] != 1:
             return False
@@ -287,30 +253,88 @@ def neighbour(p: Problem, genome: IntArray, index: int) -> bool:
 @kernel
 def neighbours(p: Problem) -> int:
     """Number of changes that `neighbour` knows."""
-    slots, dims, memories = p.slots.shape[0], p.extents.shape[0], p.memories.shape[0]
+    slots, dims, memories = p.slots, p.dims, p.memories
     per_loop = (RESIZE_VARIANTS - 1) * slots + slots - 1 + dims * EXCHANGE_VARIANTS
-    return 3 * memories + memories * p.orders.shape[0] + (slots - 1) * dims * per_loop
+    return 3 * memories + memories * p.orders + (slots - 1) * dims * per_loop
 
 
 @kernel
-def descend(
-    p: Problem, genome: IntArray, powers: FloatArray, limit: int, w: Scratch, archive: Archive
+def copy_into(target: IntArray, source: IntArray) -> None:
+    """Copy one candidate over another."""
+    for i in range(source.shape[0]):
+        target[i] = source[i]
+
+
+@kernel
+def search(
+    p: Problem,
+    tables: FloatArray,
+    start: IntArray,
+    powers: FloatArray,
+    steps: int,
+    limit: int,
+    temperatures: FloatArray,
+    seed: int,
+    w: Scratch,
+    archive: Archive,
 ) -> IntArray:
-    """First-improvement descent from `genome` until no single change helps or `limit` estimates are spent."""
-    current, candidate = genome.copy(), genome.copy()
-    score, now = np.zeros(2), np.zeros(2)
-    rate(p, current, powers, w, archive, now)
+    """Simulated annealing over `steps` proposals, then first-improvement descent from its best candidate.
+
+    One loop serves both, since compiling the estimate into two would double the time to compile.
+
+    Parameters
+    ----------
+    powers : (2,) exponents of energy and latency
+    limit : most estimates of the descent, which ends when no single change helps
+    temperatures : (2,) first and last, on the logarithm of the objective
+    seed : 1 .. 2^31 - 2
+
+    Returns
+    -------
+    genome
+        The best candidate of this run; all good ones are in the archive.
+    """
+    generator = np.array([seed], np.int64)
+    current, candidate, best = start.copy(), start.copy(), start.copy()
+    score, now = np.zeros(2), np.full(2, np.inf)
+    lowest = np.full(2, np.inf)
     total = neighbours(p)
-    index, unchanged, spent = 0, 0, 0
-    while unchanged < total and spent < limit:
-        candidate[:] = current
-        if neighbour(p, candidate, index):
-            spent += 1
-            rate(p, candidate, powers, w, archive, score)
-            if score[0] < now[0] or (score[0] == now[0] and score[1] < now[1]):
-                current[:] = candidate
-                now[:] = score
-                unchanged = -1
-        unchanged += 1
-        index = (index + 1) % total
-    return current
+    index, unchanged, step = 0, 0, -1
+    while step < steps + limit and unchanged < total:
+        changed = True
+        copy_into(candidate, current)
+        if 0 <= step < steps:
+            changed = propose(p, candidate, generator)
+            # A third of the proposals makes two changes at once, to cross ridges where tiles trade places.
+            if draw(generator, 3) == 0:
+                changed = propose(p, candidate, generator) or changed
+        elif step >= steps:
+            if step == steps:
+                copy_into(candidate, best)
+                now[0] = np.inf
+            else:
+                unchanged += 1
+                changed = neighbour(p, candidate, index)
+                index = (index + 1) % total
+        if not changed:
+            step += 1 if step < steps else 0
+            continue
+        step += 1
+        rate(p, tables, candidate, powers, w, archive, score)
+        if score[0] == FAILURE and step > 0:
+            continue
+        if step <= 0 or step > steps:
+            accepted = score[0] < now[0] or (score[0] == now[0] and score[1] < now[1])
+        else:
+            worse = score[0] - now[0] + SLOPE * (score[1] - now[1])
+            temperature = temperatures[0] * (temperatures[1] / temperatures[0]) ** (step / steps)
+            accepted = worse <= 0 or draw(generator, 1000000) * 1e-6 < np.exp(-worse / temperature)
+        if not accepted:
+            continue
+        unchanged = 0
+        copy_into(current, candidate)
+        now[0], now[1] = score[0], score[1]
+        if now[0] < lowest[0] or (now[0] == lowest[0] and now[1] < lowest[1]):
+            copy_into(best, current)
+            lowest[0], lowest[1] = now[0], now[1]
+    return best

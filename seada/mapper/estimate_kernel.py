@@ -12,7 +12,7 @@ of double-buffered keeps overlapped. It only ranks candidates; every answer is c
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,174 +24,193 @@ FloatArray = NDArray[np.float64]
 
 WEIGHT, INPUT, OUTPUT = 0, 1, 2
 ACCUMULATOR_BITS, OUTPUT_BITS = 2, 3
-# Columns of Problem.axes.
-AXIS_ROLE, AXIS_FIRST, AXIS_SECOND, AXIS_BASE, AXIS_ROW = 0, 1, 2, 3, 4
-# Columns of Problem.tables.
+# Columns of `tables`.
 TABLE_SUM, TABLE_SLIDE_FIRST, TABLE_SLIDE_SECOND, TABLE_LARGEST = 0, 1, 2, 3
-# Columns of Problem.slots.
-SLOT_SPATIAL, SLOT_OWNER, SLOT_SIZE = 0, 1, 2
-# Columns of Problem.memories.
-SIZE, WORD, READ_ENERGY, WRITE_ENERGY, READ_RATE, WRITE_RATE, SHARED_RATE, ALIGNED = 0, 1, 2, 3, 4, 5, 6, 7
-ACCUMULATES = 8
-# Columns of Problem.fanouts; columns 0 and 1 tell whether weight and input are multicast.
-REDUCES, ADDITION_ENERGY, MESH, HOP_ENERGY, LINK_RATE, RAMP_ROLE, RAMP_CYCLES = 2, 3, 4, 5, 6, 7, 8
-# Entries of Problem.compute.
-STEP_CYCLES, STEP_ENERGY, LEAKAGE, LANE_SLOT = 0, 1, 2, 3
 
+MAX_DIMS, MAX_MEMORIES, MAX_FANOUTS, MAX_SLOTS, MAX_AXES, MAX_ORDERS = 12, 10, 9, 28, 24, 64
 
-class Problem(NamedTuple):
-    """One layer on one set-up as arrays.
+# One layer on one set-up. Records of fixed size keep the compiled code free of reference counting, which took
+# nine tenths of the time when the same fields were arrays in a tuple. Extents are floats like all counts here:
+# exact up to 2^53, and faster to divide.
+PROBLEM = np.dtype(
+    [
+        ("dims", np.int64),
+        ("slots", np.int64),
+        ("memories", np.int64),
+        ("fanouts", np.int64),
+        ("axes", np.int64),
+        ("orders", np.int64),
+        # Per dimension, and per operand and dimension: 1 where the operand depends on it.
+        ("extents", np.float64, (MAX_DIMS,)),
+        ("relevant", np.int64, (3, MAX_DIMS)),
+        # Per operand axis; `axis_base` is a row of `tables`, or -1 for a plain dimension; `axis_second` may be -1.
+        ("axis_role", np.int64, (MAX_AXES,)),
+        ("axis_first", np.int64, (MAX_AXES,)),
+        ("axis_second", np.int64, (MAX_AXES,)),
+        ("axis_base", np.int64, (MAX_AXES,)),
+        ("axis_row", np.int64, (MAX_AXES,)),
+        # Per slot: 1 if spatial, index of its memory or fanout, instances of its axis; loops allowed and fixed.
+        ("slot_spatial", np.int64, (MAX_SLOTS,)),
+        ("slot_owner", np.int64, (MAX_SLOTS,)),
+        ("slot_size", np.int64, (MAX_SLOTS,)),
+        ("allowed", np.int64, (MAX_SLOTS, MAX_DIMS)),
+        ("fixed", np.int64, (MAX_SLOTS, MAX_DIMS)),
+        # Per memory; sizes in words, -1 without limit; rates in words per cycle, 0 without limit.
+        ("memory_slot", np.int64, (MAX_MEMORIES,)),
+        ("size_words", np.float64, (MAX_MEMORIES,)),
+        ("word_bits", np.float64, (MAX_MEMORIES,)),
+        ("read_energy", np.float64, (MAX_MEMORIES,)),
+        ("write_energy", np.float64, (MAX_MEMORIES,)),
+        ("read_rate", np.float64, (MAX_MEMORIES,)),
+        ("write_rate", np.float64, (MAX_MEMORIES,)),
+        ("shared_rate", np.float64, (MAX_MEMORIES,)),
+        ("aligned", np.int64, (MAX_MEMORIES,)),
+        ("accumulates", np.int64, (MAX_MEMORIES,)),
+        ("buffers", np.int64, (MAX_MEMORIES, 3)),
+        # 0 never, 1 may, 2 must.
+        ("keeps", np.int64, (MAX_MEMORIES, 3)),
+        # Per fanout; `joins` by role: multicast of weight and input, reduction of output.
+        ("joins", np.int64, (MAX_FANOUTS, 3)),
+        ("addition_energy", np.float64, (MAX_FANOUTS,)),
+        ("mesh", np.int64, (MAX_FANOUTS,)),
+        ("hop_energy", np.float64, (MAX_FANOUTS,)),
+        ("link_rate", np.float64, (MAX_FANOUTS,)),
+        ("ramp_role", np.int64, (MAX_FANOUTS,)),
+        ("ramp_cycles", np.float64, (MAX_FANOUTS,)),
+        ("step_cycles", np.float64),
+        ("step_energy", np.float64),
+        ("leakage", np.float64),
+        ("lane_slot", np.int64),
+        # Weight, input, accumulator, output.
+        ("bits", np.float64, (4,)),
+        # Loop orders, dimensions innermost first.
+        ("order", np.int64, (MAX_ORDERS, MAX_DIMS)),
+    ]
+)
 
-    Attributes
-    ----------
-    extents : (dims,) of the layer; dimensions of extent 1 are left out
-    relevant : (3, dims), 1 where the operand depends on the dimension
-    axes : (axes, 5) role, first and second dimension (-1 if none), base row in `tables` (-1 if plain), row length
-    tables : (rows, 4) for axes that are no plain dimension, by the extents of the two dimensions: elements
-        summed over all tiles; the same if only elements new since the last tile along the first (second)
-        dimension count; elements of the largest tile
-    slots : (slots, 3) spatial or not, index of the memory or fanout, instances of the axis
-    allowed : (slots, dims), 1 where a loop may stand
-    fixed : (slots, dims) trips demanded by a constraint, 0 where free
-    memories, fanouts, compute : coefficients, see the columns above
-    memory_slots : (memories,) slot below each memory
-    buffers, keeps : (memories, 3) tiles held; 0 never, 1 may, 2 must keep
-    bits : weight, input, accumulator, output
-    orders : (orders, dims) dimensions innermost first
-    """
+# Work space of one estimate, so that the inner loop allocates nothing.
+SCRATCH = np.dtype(
+    [
+        # Of the candidate: operands kept, order per memory; extents above each slot, trips in it, tiles of
+        # these extents along each dimension, average number of instances with work there.
+        ("kept", np.int64, (MAX_MEMORIES, 3)),
+        ("chosen", np.int64, (MAX_MEMORIES,)),
+        ("above", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
+        ("trips", np.float64, (MAX_SLOTS, MAX_DIMS)),
+        ("counts", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
+        ("active", np.float64, (MAX_SLOTS + 1,)),
+        # Of the keep in hand: trips of loops that leave its tile alone, whether it changes at all, the loop
+        # along which it slides; extents joined over fanouts, and tiles that are not joined.
+        ("dropped", np.float64, (MAX_DIMS,)),
+        ("changes", np.int64),
+        ("slide_dim", np.int64),
+        ("slide_trips", np.float64),
+        ("union", np.float64, (MAX_DIMS,)),
+        ("separate", np.float64),
+        # Sums: words per memory, words of the first tiles (or last ones) by port, bits per fanout instance.
+        ("reads", np.float64, (MAX_MEMORIES,)),
+        ("writes", np.float64, (MAX_MEMORIES,)),
+        ("first_reads", np.float64, (MAX_MEMORIES,)),
+        ("first_writes", np.float64, (MAX_MEMORIES,)),
+        ("link_bits", np.float64, (MAX_FANOUTS,)),
+        ("energy", np.float64),
+        ("exposed", np.float64),
+        ("ramp", np.float64),
+        ("chain", np.float64),
+    ]
+)
 
-    extents: IntArray
-    relevant: IntArray
-    axes: IntArray
-    tables: FloatArray
-    slots: IntArray
-    allowed: IntArray
-    fixed: IntArray
-    memories: FloatArray
-    fanouts: FloatArray
-    compute: FloatArray
-    memory_slots: IntArray
-    buffers: IntArray
-    keeps: IntArray
-    bits: FloatArray
-    orders: IntArray
-
-
-class Scratch(NamedTuple):
-    """Work space of one estimate, so that the inner loop allocates nothing.
-
-    Attributes
-    ----------
-    above : (slots + 1, dims) extents above each slot
-    trips : (slots, dims)
-    dropped : (dims,) trips of loops that leave a tile alone
-    union : (dims,) extents joined over multicasting fanouts
-    reads, writes : (memories,) words
-    fill : (memories, 2) words of the first tiles by port
-    link_bits : (fanouts,)
-    active : (slots + 1,) average number of instances with work
-    state : (8,) results of inner functions, see the names below
-    """
-
-    above: IntArray
-    trips: IntArray
-    dropped: IntArray
-    union: IntArray
-    reads: FloatArray
-    writes: FloatArray
-    fill: FloatArray
-    link_bits: FloatArray
-    active: FloatArray
-    state: FloatArray
-
-
-# Entries of Scratch.state.
-ENERGY, SLIDE_DIM, SLIDE_TRIPS, EXPOSED, RAMP, CHAIN, SEPARATE, CHANGES = 0, 1, 2, 3, 4, 5, 6, 7
+# Records of these types; numpy has no static type for the fields of a record.
+Problem = Any
+Scratch = Any
 
 
 @kernel
-def ceil_div(numerator: int, denominator: int) -> int:
-    """Quotient rounded up."""
-    return -(-numerator // denominator)
-
-
-@kernel
-def unroll(p: Problem, genome: IntArray, w: Scratch) -> None:
-    """Extents above each slot, trips, and average active instances below each slot, from a genome."""
-    slots, dims = p.slots.shape[0], p.extents.shape[0]
+def unroll(p: Problem, genome: IntArray, w: Scratch) -> bool:
+    """Extents above and trips in each slot; False if a spatial slot holds more than it may."""
+    slots, dims = p.slots, p.dims
+    for m in range(p.memories):
+        for role in range(3):
+            w.kept[m, role] = genome[slots * dims + 3 * m + role]
+        w.chosen[m] = genome[slots * dims + 3 * p.memories + m]
     for d in range(dims):
-        w.above[slots, d] = 1
-        for s in range(slots - 1, 0, -1):
-            w.above[s, d] = min(p.extents[d], w.above[s + 1, d] * genome[s * dims + d])
-        w.above[0, d] = p.extents[d]
-        for s in range(slots):
-            w.trips[s, d] = ceil_div(w.above[s, d], w.above[s + 1, d])
-    for s in range(slots + 1):
-        active = 1.0
+        w.above[slots, d] = 1.0
+    for s in range(slots - 1, 0, -1):
+        used = 1.0
         for d in range(dims):
-            active *= ceil_div(p.extents[d], w.above[s, d])
-            for outer in range(s):
-                if p.slots[outer, SLOT_SPATIAL] == 0:
-                    active /= w.trips[outer, d]
-        w.active[s] = max(1.0, active)
-
-
-@kernel
-def spatial_fits(p: Problem, w: Scratch) -> bool:
-    """Whether no axis has more trips than instances and every loop stands where it may."""
-    for s in range(p.slots.shape[0]):
-        if p.slots[s, SLOT_SPATIAL] == 0:
-            continue
-        used = 1
-        for d in range(p.extents.shape[0]):
-            trips = w.trips[s, d]
+            below, extent = w.above[s + 1, d], p.extents[d]
+            trips = float(genome[s * dims + d])
+            if below * trips > extent:
+                trips = np.ceil(extent / below)
+            w.above[s, d] = min(extent, below * trips)
+            w.trips[s, d] = trips
+            used *= trips
             if trips > 1 and p.allowed[s, d] == 0:
                 return False
-            if p.fixed[s, d] > 0 and trips != min(p.fixed[s, d], p.extents[d]):
+            if p.fixed[s, d] > 0 and trips != min(p.fixed[s, d], extent):
                 return False
-            used *= trips
-        if used > p.slots[s, SLOT_SIZE]:
+        if p.slot_spatial[s] != 0 and used > p.slot_size[s]:
             return False
+    for d in range(dims):
+        w.above[0, d] = p.extents[d]
+        w.trips[0, d] = np.ceil(p.extents[d] / w.above[1, d])
     return True
 
 
 @kernel
-def largest_tile(p: Problem, role: int, extents: IntArray) -> float:
-    """Elements of the largest tile of an operand with these extents."""
+def count_tiles(p: Problem, w: Scratch) -> None:
+    """Tiles along each dimension above each slot, and the average number of instances with work there."""
+    temporal = 1.0
+    for s in range(p.slots + 1):
+        tiles = 1.0
+        for d in range(p.dims):
+            above = w.above[s, d]
+            count = p.extents[d] if above == 1.0 else np.ceil(p.extents[d] / above)
+            w.counts[s, d] = count
+            tiles *= count
+        w.active[s] = max(1.0, tiles / temporal)
+        if s < p.slots and p.slot_spatial[s] == 0:
+            for d in range(p.dims):
+                temporal *= w.trips[s, d]
+
+
+@kernel
+def largest_tile(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
+    """Elements of the largest tile of an operand with the extents in ``w.union``."""
     elements = 1.0
-    for a in range(p.axes.shape[0]):
-        if p.axes[a, AXIS_ROLE] != role:
+    for a in range(p.axes):
+        if p.axis_role[a] != role:
             continue
-        first = extents[p.axes[a, AXIS_FIRST]]
-        if p.axes[a, AXIS_BASE] < 0:
+        first = w.union[p.axis_first[a]]
+        if p.axis_base[a] < 0:
             elements *= first
         else:
-            second = extents[p.axes[a, AXIS_SECOND]] if p.axes[a, AXIS_SECOND] >= 0 else 1
-            row = p.axes[a, AXIS_BASE] + first * p.axes[a, AXIS_ROW] + second
-            elements *= p.tables[row, TABLE_LARGEST]
+            second = w.union[p.axis_second[a]] if p.axis_second[a] >= 0 else 1.0
+            row = p.axis_base[a] + int(first) * p.axis_row[a] + int(second)
+            elements *= tables[row, TABLE_LARGEST]
     return elements
 
 
 @kernel
-def summed_tiles(p: Problem, role: int, extents: IntArray, slide_dim: int, slide_trips: float) -> float:
-    """Elements of all tiles of an operand together, each position of its own dimensions visited once.
+def summed_tiles(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
+    """Elements of all tiles with extents ``w.union`` together, each position of the operand visited once.
 
-    Along `slide_dim` all but one of `slide_trips` tiles bring only what the tile before did not hold.
+    Along ``w.slide_dim`` all but one of ``w.slide_trips`` tiles bring only what the tile before did not hold.
     """
     elements = 1.0
-    for a in range(p.axes.shape[0]):
-        if p.axes[a, AXIS_ROLE] != role:
+    for a in range(p.axes):
+        if p.axis_role[a] != role:
             continue
-        first_dim, second_dim = p.axes[a, AXIS_FIRST], p.axes[a, AXIS_SECOND]
-        if p.axes[a, AXIS_BASE] < 0:
+        first_dim, second_dim = p.axis_first[a], p.axis_second[a]
+        if p.axis_base[a] < 0:
             elements *= p.extents[first_dim]
             continue
-        second = extents[second_dim] if second_dim >= 0 else 1
-        row = p.axes[a, AXIS_BASE] + extents[first_dim] * p.axes[a, AXIS_ROW] + second
-        total = p.tables[row, TABLE_SUM]
-        if slide_dim >= 0 and (slide_dim == first_dim or slide_dim == second_dim):
-            column = TABLE_SLIDE_FIRST if slide_dim == first_dim else TABLE_SLIDE_SECOND
-            total = total / slide_trips + p.tables[row, column] * (slide_trips - 1.0) / slide_trips
+        second = w.union[second_dim] if second_dim >= 0 else 1.0
+        row = p.axis_base[a] + int(w.union[first_dim]) * p.axis_row[a] + int(second)
+        total = tables[row, TABLE_SUM]
+        if w.slide_dim >= 0 and (w.slide_dim == first_dim or w.slide_dim == second_dim):
+            column = TABLE_SLIDE_FIRST if w.slide_dim == first_dim else TABLE_SLIDE_SECOND
+            total += (tables[row, column] - total) * (w.slide_trips - 1.0) / w.slide_trips
         elements *= total
     return elements
 
@@ -199,8 +218,8 @@ def summed_tiles(p: Problem, role: int, extents: IntArray, slide_dim: int, slide
 @kernel
 def tile_words(p: Problem, memory: int, elements: float, bits: float) -> float:
     """Whole words of one transfer or tile."""
-    word = p.memories[memory, WORD]
-    if p.memories[memory, ALIGNED] > 0:
+    word = p.word_bits[memory]
+    if p.aligned[memory] > 0:
         per_word = np.floor(word / bits)
         return np.ceil(elements / per_word) if per_word >= 1 else elements * np.ceil(bits / word)
     return np.ceil(elements * bits / word)
@@ -218,25 +237,31 @@ def moved_words(
 
 
 @kernel
-def scan_above(p: Problem, genome: IntArray, role: int, slot: int, w: Scratch) -> float:
+def drop_nothing(p: Problem, w: Scratch) -> None:
+    """Count every loop."""
+    for d in range(p.dims):
+        w.dropped[d] = 1.0
+
+
+@kernel
+def scan_above(p: Problem, role: int, slot: int, w: Scratch) -> float:
     """Loops above a keep: which leave its tile alone, and which one moves it.
 
     Fills ``w.dropped`` and the slide entries of ``w.state``; returns the steps of one instance at which its
     tile changes (the first one included).
     """
-    dims = p.extents.shape[0]
-    order_start = p.slots.shape[0] * dims + 3 * p.memories.shape[0]
+    dims = p.dims
     fills = 1.0
     moving = False
-    w.dropped[:] = 1
-    w.state[SLIDE_DIM] = -1
-    w.state[SLIDE_TRIPS] = 1
+    drop_nothing(p, w)
+    w.slide_dim = -1
+    w.slide_trips = 1
     for s in range(slot - 1, -1, -1):
-        if p.slots[s, SLOT_SPATIAL] != 0:
+        if p.slot_spatial[s] != 0:
             continue
-        order = genome[order_start + p.slots[s, SLOT_OWNER]]
+        order = w.chosen[p.slot_owner[s]]
         for position in range(dims):
-            d = p.orders[order, position]
+            d = p.order[order, position]
             trips = w.trips[s, d]
             if trips == 1:
                 continue
@@ -245,47 +270,61 @@ def scan_above(p: Problem, genome: IntArray, role: int, slot: int, w: Scratch) -
                 continue
             # A window slides only if its own tile is the step of the loop, with no instances in between.
             if not moving and w.above[s + 1, d] == w.above[slot, d]:
-                w.state[SLIDE_DIM] = d
-                w.state[SLIDE_TRIPS] = trips
+                w.slide_dim = d
+                w.slide_trips = trips
             moving = True
             fills *= trips
-    w.state[CHANGES] = 1.0 if moving else 0.0
+    w.changes = 1 if moving else 0
     return fills
 
 
 @kernel
-def positions(p: Problem, extents: IntArray, w: Scratch, role: int, only_irrelevant: bool) -> float:
-    """Tiles of these extents along all (or all irrelevant) dimensions, loops in ``w.dropped`` taken out."""
+def positions(p: Problem, w: Scratch, slot: int, role: int, only_irrelevant: bool) -> float:
+    """Tiles of the extents in ``w.union`` along all (or all irrelevant) dimensions; dropped loops count once.
+
+    `slot` is where the union began: its counts hold for dimensions that were not joined.
+    """
     count = 1.0
-    for d in range(p.extents.shape[0]):
+    for d in range(p.dims):
         if only_irrelevant and p.relevant[role, d] != 0:
             continue
-        count *= max(1.0, ceil_div(p.extents[d], extents[d]) / w.dropped[d])
+        union = w.union[d]
+        tiles = w.counts[slot, d] if union == w.above[slot, d] else np.ceil(p.extents[d] / union)
+        if w.dropped[d] > 1.0:
+            tiles = max(1.0, tiles / w.dropped[d])
+        count *= tiles
     return count
+
+
+@kernel
+def start_union(p: Problem, slot: int, w: Scratch) -> None:
+    """Begin a union with the tile above a slot."""
+    for d in range(p.dims):
+        w.union[d] = w.above[slot, d]
+    w.separate = 1.0
 
 
 @kernel
 def join_axis(p: Problem, s: int, role: int, w: Scratch) -> None:
     """Join the tiles of one spatial slot into ``w.union`` (multicast, or reduction of an output)."""
-    fanout = p.slots[s, SLOT_OWNER]
-    column = REDUCES if role == OUTPUT else role
-    joins = p.fanouts[fanout, column] > 0
-    for d in range(p.extents.shape[0]):
+    fanout = p.slot_owner[s]
+    joins = p.joins[fanout, role] > 0
+    for d in range(p.dims):
         trips = w.trips[s, d]
         if trips == 1:
             continue
         if joins or (role == OUTPUT and p.relevant[OUTPUT, d] != 0):
             w.union[d] = min(p.extents[d], w.union[d] * trips)
         else:
-            w.state[SEPARATE] *= trips
+            w.separate *= trips
 
 
 @kernel
 def charge_link(p: Problem, s: int, hops_in: float, hops_out: float, bits: float, w: Scratch) -> None:
     """Energy and bits of one fanout whose outermost axis is slot `s`."""
-    fanout = p.slots[s, SLOT_OWNER]
-    hops = hops_in if p.fanouts[fanout, MESH] > 0 else hops_out
-    w.state[ENERGY] += hops * bits * p.fanouts[fanout, HOP_ENERGY]
+    fanout = p.slot_owner[s]
+    hops = hops_in if p.mesh[fanout] > 0 else hops_out
+    w.energy += hops * bits * p.hop_energy[fanout]
     w.link_bits[fanout] += hops_out * bits / w.active[s]
 
 
@@ -293,52 +332,50 @@ def charge_link(p: Problem, s: int, hops_in: float, hops_out: float, bits: float
 def is_outermost_axis(p: Problem, s: int) -> bool:
     """Whether slot `s` is the outermost axis of its fanout."""
     return (
-        s == 0 or p.slots[s - 1, SLOT_SPATIAL] == 0 or p.slots[s - 1, SLOT_OWNER] != p.slots[s, SLOT_OWNER]
+        s == 0 or p.slot_spatial[s - 1] == 0 or p.slot_owner[s - 1] != p.slot_owner[s]
     )
 
 
 @kernel
 def has_link_cost(p: Problem, s: int) -> bool:
     """Whether traffic through the fanout of slot `s` costs energy or time."""
-    fanout = p.slots[s, SLOT_OWNER]
-    return p.fanouts[fanout, HOP_ENERGY] > 0 or p.fanouts[fanout, LINK_RATE] > 0
+    fanout = p.slot_owner[s]
+    return p.hop_energy[fanout] > 0 or p.link_rate[fanout] > 0
 
 
 @kernel
-def read_for_fills(p: Problem, role: int, parent: int, child: int, fills: float, w: Scratch) -> float:
+def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child: int, fills: float, w: Scratch) -> float:
     """Charge the fills of a weight or input keep in memory `child` from memory `parent`; words of one fill."""
-    top, bottom = p.memory_slots[parent], p.memory_slots[child]
-    slide, slide_trips = int(w.state[SLIDE_DIM]), w.state[SLIDE_TRIPS]
+    top, bottom = p.memory_slot[parent], p.memory_slot[child]
     bits = p.bits[role]
-    w.union[:] = w.above[bottom]
-    w.state[SEPARATE] = 1.0
-    total = summed_tiles(p, role, w.union, slide, slide_trips) * positions(p, w.union, w, role, True)
-    transfers = positions(p, w.union, w, role, False)
-    tile = largest_tile(p, role, w.union)
+    start_union(p, bottom, w)
+    total = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
+    transfers = positions(p, w, bottom, role, False)
+    tile = largest_tile(p, tables, role, w)
     written = moved_words(p, child, transfers, total, tile, bits)
     w.writes[child] += written
-    w.state[ENERGY] += written * p.memories[child, WRITE_ENERGY]
+    w.energy += written * p.write_energy[child]
     inside = total
     for s in range(bottom - 1, top, -1):
-        if p.slots[s, SLOT_SPATIAL] == 0:
+        if p.slot_spatial[s] == 0:
             continue
         join_axis(p, s, role, w)
         if is_outermost_axis(p, s) and has_link_cost(p, s):
-            outside = summed_tiles(p, role, w.union, slide, slide_trips) * positions(p, w.union, w, role, True)
+            outside = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
-    total = summed_tiles(p, role, w.union, slide, slide_trips) * positions(p, w.union, w, role, True)
-    transfers = positions(p, w.union, w, role, False) / w.state[SEPARATE]
-    largest = largest_tile(p, role, w.union) * w.state[SEPARATE]
+    total = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
+    transfers = positions(p, w, bottom, role, False) / w.separate
+    largest = largest_tile(p, tables, role, w) * w.separate
     read = moved_words(p, parent, transfers, total, largest, bits)
     w.reads[parent] += read
-    w.state[ENERGY] += read * p.memories[parent, READ_ENERGY]
+    w.energy += read * p.read_energy[parent]
     first_read = tile_words(p, parent, largest, bits)
     first_write = tile_words(p, child, tile, bits)
-    w.fill[parent, 0] += first_read
-    w.fill[child, 1] += first_write
+    w.first_reads[parent] += first_read
+    w.first_writes[child] += first_write
     slowest = max(port_cycles(p, parent, first_read, 0.0), port_cycles(p, child, 0.0, first_write))
-    w.state[CHAIN] += slowest
+    w.chain += slowest
     return slowest * min(1.0, total / (transfers * largest)) * (fills - 1.0)
 
 
@@ -346,42 +383,42 @@ def read_for_fills(p: Problem, role: int, parent: int, child: int, fills: float,
 def port_cycles(p: Problem, memory: int, reads: float, writes: float) -> float:
     """Cycles that the busiest port of a memory needs for these words."""
     cycles = 0.0
-    if p.memories[memory, READ_RATE] > 0:
-        cycles = max(cycles, reads / p.memories[memory, READ_RATE])
-    if p.memories[memory, WRITE_RATE] > 0:
-        cycles = max(cycles, writes / p.memories[memory, WRITE_RATE])
-    if p.memories[memory, SHARED_RATE] > 0:
-        cycles = max(cycles, (reads + writes) / p.memories[memory, SHARED_RATE])
+    if p.read_rate[memory] > 0:
+        cycles = max(cycles, reads / p.read_rate[memory])
+    if p.write_rate[memory] > 0:
+        cycles = max(cycles, writes / p.write_rate[memory])
+    if p.shared_rate[memory] > 0:
+        cycles = max(cycles, (reads + writes) / p.shared_rate[memory])
     return cycles
 
 
 @kernel
-def read_for_macs(p: Problem, role: int, parent: int, w: Scratch) -> None:
+def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scratch) -> None:
     """Charge the reads of a weight or input by the MACs at its innermost keep."""
     bits = p.bits[role]
-    w.union[:] = 1
-    w.dropped[:] = 1
-    w.state[SEPARATE] = 1.0
-    inside = positions(p, w.union, w, role, False)
+    drop_nothing(p, w)
+    bottom = p.slots
+    start_union(p, bottom, w)
+    inside = positions(p, w, bottom, role, False)
     macs = inside
-    for s in range(p.slots.shape[0] - 1, p.memory_slots[parent], -1):
-        if p.slots[s, SLOT_SPATIAL] == 0:
+    for s in range(p.slots - 1, p.memory_slot[parent], -1):
+        if p.slot_spatial[s] == 0:
             continue
         join_axis(p, s, role, w)
         if is_outermost_axis(p, s) and has_link_cost(p, s):
-            outside = positions(p, w.union, w, role, False) * largest_tile(p, role, w.union)
+            outside = positions(p, w, bottom, role, False) * largest_tile(p, tables, role, w)
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
-    steps = positions(p, w.union, w, role, False)
+    steps = positions(p, w, bottom, role, False)
     joined = 1.0
-    for d in range(p.extents.shape[0]):
+    for d in range(p.dims):
         joined *= w.union[d]
     used = macs / (steps * joined)
-    steps /= w.state[SEPARATE]
-    largest = largest_tile(p, role, w.union) * w.state[SEPARATE]
+    steps /= w.separate
+    largest = largest_tile(p, tables, role, w) * w.separate
     words = moved_words(p, parent, steps, steps * largest * used, largest, bits)
     w.reads[parent] += words
-    w.state[ENERGY] += words * p.memories[parent, READ_ENERGY]
+    w.energy += words * p.read_energy[parent]
 
 
 @kernel
@@ -389,13 +426,13 @@ def reduction_trips(p: Problem, slot: int, spatial: bool, w: Scratch) -> float:
     """Trips of reduction loops above a slot: temporal ones that are not dropped, or spatial ones."""
     trips = 1.0
     for s in range(slot):
-        if (p.slots[s, SLOT_SPATIAL] != 0) != spatial:
+        if (p.slot_spatial[s] != 0) != spatial:
             continue
-        for d in range(p.extents.shape[0]):
+        for d in range(p.dims):
             if p.relevant[OUTPUT, d] == 0:
                 trips *= w.trips[s, d]
     if not spatial:
-        for d in range(p.extents.shape[0]):
+        for d in range(p.dims):
             trips /= w.dropped[d]
     return trips
 
@@ -405,16 +442,16 @@ def add_on_the_way(p: Problem, bottom: int, top: int, sums: float, bits: float, 
     """Sums that arrive above slot `top` of `sums` that leave slot `bottom`; charges additions and links."""
     leaving = sums
     for s in range(bottom - 1, top, -1):
-        if p.slots[s, SLOT_SPATIAL] == 0:
+        if p.slot_spatial[s] == 0:
             continue
-        fanout = p.slots[s, SLOT_OWNER]
+        fanout = p.slot_owner[s]
         before = sums
         join_axis(p, s, OUTPUT, w)
-        if p.fanouts[fanout, REDUCES] > 0:
-            for d in range(p.extents.shape[0]):
+        if p.joins[fanout, OUTPUT] > 0:
+            for d in range(p.dims):
                 if p.relevant[OUTPUT, d] == 0:
                     sums /= w.trips[s, d]
-        w.state[ENERGY] += (before - sums) * p.bits[ACCUMULATOR_BITS] * p.fanouts[fanout, ADDITION_ENERGY]
+        w.energy += (before - sums) * p.bits[ACCUMULATOR_BITS] * p.addition_energy[fanout]
         if is_outermost_axis(p, s) and has_link_cost(p, s):
             charge_link(p, s, leaving, sums, bits, w)
             leaving = sums
@@ -433,25 +470,24 @@ def write_sums(p: Problem, memory: int, transfers: float, sums: float, complete:
 
 
 @kernel
-def drain_sums(p: Problem, genome: IntArray, parent: int, child: int, w: Scratch) -> float:
+def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scratch) -> float:
     """Charge drains and returning fills of the output between two memories; exposed cycles if single buffered."""
-    top, bottom = p.memory_slots[parent], p.memory_slots[child]
-    changes = scan_above(p, genome, OUTPUT, bottom, w)
+    top, bottom = p.memory_slot[parent], p.memory_slot[child]
+    changes = scan_above(p, OUTPUT, bottom, w)
     visits = reduction_trips(p, bottom, False, w)
     outside = reduction_trips(p, top, True, w)
-    w.union[:] = w.above[bottom]
-    w.state[SEPARATE] = 1.0
-    outputs = summed_tiles(p, OUTPUT, w.union, -1, 1.0)
-    drained = outputs * positions(p, w.union, w, OUTPUT, True)
-    transfers = positions(p, w.union, w, OUTPUT, False)
+    start_union(p, bottom, w)
+    outputs = summed_tiles(p, tables, OUTPUT, w)
+    drained = outputs * positions(p, w, bottom, OUTPUT, True)
+    transfers = positions(p, w, bottom, OUTPUT, False)
     own_complete = outputs if reduction_trips(p, bottom, True, w) == 1.0 else 0.0
     read = write_sums(p, child, transfers, drained, min(own_complete, drained), w)
     arrived = add_on_the_way(p, bottom, top, drained, p.bits[ACCUMULATOR_BITS], w)
-    arrivals = max(1.0, positions(p, w.union, w, OUTPUT, False) / w.state[SEPARATE])
-    complete = outputs if outside == 1.0 and w.state[SEPARATE] == 1.0 else 0.0
+    arrivals = max(1.0, positions(p, w, bottom, OUTPUT, False) / w.separate)
+    complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
     written = write_sums(p, parent, arrivals, arrived, min(complete, arrived), w)
     returned, added = 0.0, 0.0
-    if w.state[SEPARATE] == 1.0:
+    if w.separate == 1.0:
         returned = outputs * outside * (visits - 1.0)
     else:
         added = max(0.0, arrived - outputs * outside)
@@ -461,57 +497,58 @@ def drain_sums(p: Problem, genome: IntArray, parent: int, child: int, w: Scratch
         share = again / arrived
         words = moved_words(p, parent, arrivals * share, again, arrived / arrivals, accumulator)
         w.reads[parent] += words
-        w.state[ENERGY] += words * p.memories[parent, READ_ENERGY]
+        w.energy += words * p.read_energy[parent]
     if returned > 0:
         words = moved_words(
             p, child, transfers * returned / drained, returned, drained / transfers, p.bits[ACCUMULATOR_BITS]
         )
         w.writes[child] += words
-        w.state[ENERGY] += words * p.memories[child, WRITE_ENERGY]
+        w.energy += words * p.write_energy[child]
     w.reads[child] += read
     w.writes[parent] += written
-    w.state[ENERGY] += (
-        read * p.memories[child, READ_ENERGY] + written * p.memories[parent, WRITE_ENERGY]
+    w.energy += (
+        read * p.read_energy[child] + written * p.write_energy[parent]
     )
     last_write, last_read = written / arrivals, read / transfers
-    w.fill[parent, 1] += last_write
-    w.fill[child, 0] += last_read
+    w.first_writes[parent] += last_write
+    w.first_reads[child] += last_read
     slowest = max(port_cycles(p, parent, 0.0, last_write), port_cycles(p, child, last_read, 0.0))
-    w.state[CHAIN] += slowest
+    w.chain += slowest
     return slowest * (changes - 1.0) * (1.0 + returned / max(1.0, arrived))
 
 
 @kernel
-def accumulate_macs(p: Problem, genome: IntArray, parent: int, w: Scratch) -> None:
+def accumulate_macs(p: Problem, tables: FloatArray, parent: int, w: Scratch) -> None:
     """Charge what the MACs write to and read from the innermost keep of the output."""
-    slot = p.memory_slots[parent]
-    scan_above(p, genome, OUTPUT, slot, w)
+    slot = p.memory_slot[parent]
+    scan_above(p, OUTPUT, slot, w)
     outside = reduction_trips(p, slot, True, w)
-    outputs = summed_tiles(p, OUTPUT, w.above[slot], -1, 1.0)
+    start_union(p, slot, w)
+    outputs = summed_tiles(p, tables, OUTPUT, w)
     visits = reduction_trips(p, slot, False, w)
     continued = outputs * (visits - 1.0) if slot > 0 else 0.0
     started = outputs * outside * visits - continued if slot > 0 else outputs
-    w.union[:] = 1
-    w.dropped[:] = 1
-    w.state[SEPARATE] = 1.0
-    macs = positions(p, w.union, w, OUTPUT, False)
-    arrived = add_on_the_way(p, p.slots.shape[0], slot, macs, p.bits[ACCUMULATOR_BITS], w)
-    steps = max(1.0, positions(p, w.union, w, OUTPUT, False) / w.state[SEPARATE])
-    complete = outputs if outside == 1.0 and w.state[SEPARATE] == 1.0 else 0.0
+    drop_nothing(p, w)
+    bottom = p.slots
+    start_union(p, bottom, w)
+    macs = positions(p, w, bottom, OUTPUT, False)
+    arrived = add_on_the_way(p, bottom, slot, macs, p.bits[ACCUMULATOR_BITS], w)
+    steps = max(1.0, positions(p, w, bottom, OUTPUT, False) / w.separate)
+    complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
     words = write_sums(p, parent, steps, arrived, min(complete, arrived), w)
     w.writes[parent] += words
-    w.state[ENERGY] += words * p.memories[parent, WRITE_ENERGY]
+    w.energy += words * p.write_energy[parent]
     again = max(0.0, arrived - started)
     if again > 0:
         words = moved_words(
             p, parent, steps * again / arrived, again, arrived / steps, p.bits[ACCUMULATOR_BITS]
         )
         w.reads[parent] += words
-        w.state[ENERGY] += words * p.memories[parent, READ_ENERGY]
+        w.energy += words * p.read_energy[parent]
 
 
 @kernel
-def sums_stay_open(p: Problem, genome: IntArray, slot: int, child: int, w: Scratch) -> bool:
+def sums_stay_open(p: Problem, slot: int, child: int, w: Scratch) -> bool:
     """Whether a keep of the output at `slot` ever receives sums that are not complete.
 
     `child` is the slot of the next inner keep of the output, or the number of slots for the MACs.
@@ -519,144 +556,151 @@ def sums_stay_open(p: Problem, genome: IntArray, slot: int, child: int, w: Scrat
     if reduction_trips(p, slot, True, w) > 1:
         return True
     for s in range(slot, child):
-        fanout = p.slots[s, SLOT_OWNER]
-        if p.slots[s, SLOT_SPATIAL] != 0 and p.fanouts[fanout, REDUCES] == 0:
-            for d in range(p.extents.shape[0]):
+        fanout = p.slot_owner[s]
+        if p.slot_spatial[s] != 0 and p.joins[fanout, OUTPUT] == 0:
+            for d in range(p.dims):
                 if p.relevant[OUTPUT, d] == 0 and w.trips[s, d] > 1:
                     return True
-    if child == p.slots.shape[0]:
-        w.dropped[:] = 1
+    if child == p.slots:
+        drop_nothing(p, w)
     else:
-        scan_above(p, genome, OUTPUT, child, w)
+        scan_above(p, OUTPUT, child, w)
     return reduction_trips(p, child, False, w) > 1.5
 
 
 @kernel
-def next_keep(p: Problem, genome: IntArray, role: int, memory: int) -> int:
+def next_keep(p: Problem, role: int, memory: int, w: Scratch) -> int:
     """Next inner memory that keeps the operand; the number of memories if the MACs are next."""
-    base = p.slots.shape[0] * p.extents.shape[0]
     inner = memory + 1
-    while inner < p.memories.shape[0] and genome[base + 3 * inner + role] == 0:
+    while inner < p.memories and w.kept[inner, role] == 0:
         inner += 1
     return inner
 
 
 @kernel
-def fits(p: Problem, genome: IntArray, w: Scratch) -> bool:
+def fits(p: Problem, tables: FloatArray, w: Scratch) -> bool:
     """Whether the tiles of every memory fit, all buffers counted."""
-    memories, dims = p.memories.shape[0], p.extents.shape[0]
-    base = p.slots.shape[0] * dims
+    memories = p.memories
     for m in range(memories):
-        if p.memories[m, SIZE] < 0:
+        if p.size_words[m] < 0:
             continue
         words = 0.0
-        slot = p.memory_slots[m]
+        slot = p.memory_slot[m]
         for role in range(3):
-            if genome[base + 3 * m + role] == 0:
+            if w.kept[m, role] == 0:
                 continue
             bits = p.bits[role]
             if role == OUTPUT:
-                inner = next_keep(p, genome, role, m)
-                child = p.slots.shape[0] if inner == memories else p.memory_slots[inner]
-                open_sums = sums_stay_open(p, genome, slot, child, w)
+                inner = next_keep(p, role, m, w)
+                child = p.slots if inner == memories else p.memory_slot[inner]
+                open_sums = sums_stay_open(p, slot, child, w)
                 bits = p.bits[ACCUMULATOR_BITS] if open_sums else p.bits[OUTPUT_BITS]
-            scan_above(p, genome, role, slot, w)
-            buffers = p.buffers[m, role] if w.state[CHANGES] > 0 else 1
-            words += buffers * tile_words(p, m, largest_tile(p, role, w.above[slot]), bits)
-            if words > p.memories[m, SIZE]:
+            scan_above(p, role, slot, w)
+            start_union(p, slot, w)
+            buffers = p.buffers[m, role] if w.changes > 0 else 1
+            words += buffers * tile_words(p, m, largest_tile(p, tables, role, w), bits)
+            if words > p.size_words[m]:
                 return False
     return True
 
 
 @kernel
-def accumulation_allowed(p: Problem, genome: IntArray, w: Scratch) -> bool:
+def accumulation_allowed(p: Problem, w: Scratch) -> bool:
     """Whether sums from several instances meet only in memories that accumulate."""
-    base = p.slots.shape[0] * p.extents.shape[0]
-    memories = p.memories.shape[0]
+    memories = p.memories
     for m in range(memories):
-        if genome[base + 3 * m + OUTPUT] == 0 or p.memories[m, ACCUMULATES] > 0:
+        if w.kept[m, OUTPUT] == 0 or p.accumulates[m] > 0:
             continue
-        inner = next_keep(p, genome, OUTPUT, m)
-        child = p.slots.shape[0] if inner == memories else p.memory_slots[inner]
-        for s in range(p.memory_slots[m], child):
-            fanout = p.slots[s, SLOT_OWNER]
-            if p.slots[s, SLOT_SPATIAL] != 0 and p.fanouts[fanout, REDUCES] == 0:
-                for d in range(p.extents.shape[0]):
+        inner = next_keep(p, OUTPUT, m, w)
+        child = p.slots if inner == memories else p.memory_slot[inner]
+        for s in range(p.memory_slot[m], child):
+            fanout = p.slot_owner[s]
+            if p.slot_spatial[s] != 0 and p.joins[fanout, OUTPUT] == 0:
+                for d in range(p.dims):
                     if p.relevant[OUTPUT, d] == 0 and w.trips[s, d] > 1:
                         return False
     return True
 
 
 @kernel
-def charge_chain(p: Problem, genome: IntArray, role: int, w: Scratch) -> float:
+def charge_chain(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
     """Charge everything that one operand moves; returns the cycles of its first fills (last drains)."""
-    memories = p.memories.shape[0]
-    w.state[CHAIN] = 0.0
-    parent = 0
+    memories = p.memories
+    w.chain = 0.0
+    parent = p.slot_owner[0]
     while True:
-        child = next_keep(p, genome, role, parent)
+        child = next_keep(p, role, parent, w)
         if child == memories:
             break
-        slot = p.memory_slots[child]
+        slot = p.memory_slot[child]
         if role == OUTPUT:
-            exposed = drain_sums(p, genome, parent, child, w)
+            exposed = drain_sums(p, tables, parent, child, w)
         else:
-            fills = scan_above(p, genome, role, slot, w)
-            exposed = read_for_fills(p, role, parent, child, fills, w)
+            fills = scan_above(p, role, slot, w)
+            exposed = read_for_fills(p, tables, role, parent, child, fills, w)
         if p.buffers[child, role] == 1:
-            w.state[EXPOSED] += exposed
+            w.exposed += exposed
         parent = child
     if role == OUTPUT:
-        accumulate_macs(p, genome, parent, w)
+        accumulate_macs(p, tables, parent, w)
     else:
-        read_for_macs(p, role, parent, w)
-    charge_ramps(p, genome, role, parent, w)
-    return w.state[CHAIN]
+        read_for_macs(p, tables, role, parent, w)
+    charge_ramps(p, role, parent, w)
+    return w.chain
 
 
 @kernel
-def charge_ramps(p: Problem, genome: IntArray, role: int, innermost: int, w: Scratch) -> None:
+def charge_ramps(p: Problem, role: int, innermost: int, w: Scratch) -> None:
     """Cycles of array fill and drain for fanouts whose stationary operand is `role`."""
-    for f in range(p.fanouts.shape[0]):
-        if p.fanouts[f, RAMP_ROLE] != role:
+    for f in range(p.fanouts):
+        if p.ramp_role[f] != role:
             continue
         times = 1.0
         if innermost > 0 and p.buffers[innermost, role] == 1:
-            times = scan_above(p, genome, role, p.memory_slots[innermost], w)
-        w.state[RAMP] += times * p.fanouts[f, RAMP_CYCLES]
+            times = scan_above(p, role, p.memory_slot[innermost], w)
+        w.ramp += times * p.ramp_cycles[f]
 
 
 @kernel
-def estimate(p: Problem, genome: IntArray, w: Scratch) -> tuple[float, float]:
+def estimate(p: Problem, tables: FloatArray, genome: IntArray, w: Scratch) -> tuple[float, float]:
     """Energy in pJ and latency in cycles of a candidate; infinite if it is no legal mapping."""
-    unroll(p, genome, w)
-    if not spatial_fits(p, w) or not fits(p, genome, w) or not accumulation_allowed(p, genome, w):
+    if not unroll(p, genome, w) or not fits(p, tables, w) or not accumulation_allowed(p, w):
         return np.inf, np.inf
-    w.reads[:] = 0
-    w.writes[:] = 0
-    w.fill[:] = 0
-    w.link_bits[:] = 0
-    w.state[:] = 0
-    first_fill = max(charge_chain(p, genome, WEIGHT, w), charge_chain(p, genome, INPUT, w))
-    for m in range(p.memories.shape[0]):
-        first_fill = max(first_fill, port_cycles(p, m, w.fill[m, 0], w.fill[m, 1]))
-    w.fill[:] = 0
-    last_drain = charge_chain(p, genome, OUTPUT, w)
-    for m in range(p.memories.shape[0]):
-        last_drain = max(last_drain, port_cycles(p, m, w.fill[m, 0], w.fill[m, 1]))
+    count_tiles(p, w)
+    for m in range(p.memories):
+        w.reads[m] = 0.0
+        w.writes[m] = 0.0
+    for f in range(p.fanouts):
+        w.link_bits[f] = 0.0
+    w.energy = 0.0
+    w.exposed = 0.0
+    w.ramp = 0.0
+    first_fill, last_drain = 0.0, 0.0
+    for role in range(3):
+        if role != INPUT:
+            for m in range(p.memories):
+                w.first_reads[m] = 0.0
+                w.first_writes[m] = 0.0
+        longest = charge_chain(p, tables, role, w)
+        for m in range(p.memories):
+            longest = max(longest, port_cycles(p, m, w.first_reads[m], w.first_writes[m]))
+        if role == OUTPUT:
+            last_drain = longest
+        else:
+            first_fill = max(first_fill, longest)
     steps, pe_steps = 1.0, 1.0
-    for d in range(p.extents.shape[0]):
-        for s in range(p.slots.shape[0]):
-            if p.slots[s, SLOT_SPATIAL] == 0:
+    for d in range(p.dims):
+        for s in range(p.slots):
+            if p.slot_spatial[s] == 0:
                 steps *= w.trips[s, d]
-        pe_steps *= ceil_div(p.extents[d], w.above[int(p.compute[LANE_SLOT]), d])
-    body = steps * p.compute[STEP_CYCLES] + w.state[EXPOSED]
-    for m in range(p.memories.shape[0]):
-        active = w.active[p.memory_slots[m]]
+        pe_steps *= w.counts[p.lane_slot, d]
+    body = steps * p.step_cycles + w.exposed
+    for m in range(p.memories):
+        active = w.active[p.memory_slot[m]]
         body = max(body, port_cycles(p, m, w.reads[m] / active, w.writes[m] / active))
-    for f in range(p.fanouts.shape[0]):
-        if p.fanouts[f, LINK_RATE] > 0:
-            body = max(body, w.link_bits[f] / p.fanouts[f, LINK_RATE])
-    latency = np.ceil(first_fill + body + last_drain + w.state[RAMP])
-    energy = w.state[ENERGY] + pe_steps * p.compute[STEP_ENERGY] + latency * p.compute[LEAKAGE]
+    for f in range(p.fanouts):
+        if p.link_rate[f] > 0:
+            body = max(body, w.link_bits[f] / p.link_rate[f])
+    latency = np.ceil(first_fill + body + last_drain + w.ramp)
+    energy = w.energy + pe_steps * p.step_energy + latency * p.leakage
     return energy, latency

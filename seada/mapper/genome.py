@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.mapper.problem import SearchSpace
+from seada.mapper.problem import KEEP_CODES, SearchSpace
 from seada.mapping.nest import Keep, Loop, Mapping
 from seada.workload.layer import ROLES
 
@@ -18,9 +18,11 @@ def smallest_candidate(space: SearchSpace) -> Genome:
     Trips that constraints fix are honoured.
     """
     problem = space.problem
-    trips = np.where(problem.fixed > 0, np.minimum(problem.fixed, problem.extents), 1)
-    keeps = (problem.keeps == 2).astype(np.int64)
-    orders = np.zeros(len(problem.memories), np.int64)
+    memories = int(problem.memories)
+    fixed = problem.fixed[: len(space.slots), : len(space.dims)]
+    trips = np.where(fixed > 0, np.minimum(fixed, _extents(space)), 1)
+    keeps = (problem.keeps[:memories] == KEEP_CODES["must"]).astype(np.int64)
+    orders = np.zeros(memories, np.int64)
     return np.concatenate([trips.ravel(), keeps.ravel(), orders])
 
 
@@ -29,16 +31,21 @@ def extents_above(space: SearchSpace, genome: Genome) -> NDArray[np.int64]:
     slots, dims = len(space.slots), len(space.dims)
     trips = genome[: slots * dims].reshape(slots, dims)
     above = np.ones((slots + 1, dims), np.int64)
+    above[0] = _extents(space)
     for s in range(slots - 1, 0, -1):
-        above[s] = np.minimum(space.problem.extents, above[s + 1] * trips[s])
-    above[0] = space.problem.extents
+        above[s] = np.minimum(above[0], above[s + 1] * trips[s])
     return above
+
+
+def _extents(space: SearchSpace) -> NDArray[np.int64]:
+    extents: NDArray[np.int64] = space.problem.extents[: len(space.dims)].astype(np.int64)
+    return extents
 
 
 def to_mapping(space: SearchSpace, genome: Genome) -> Mapping:
     """The candidate as a mapping: keeps of a memory stand together above its loops; no loop of one trip."""
     problem, dims = space.problem, len(space.dims)
-    memories = len(problem.memories)
+    memories = int(problem.memories)
     keeps = genome[len(space.slots) * dims :][: 3 * memories].reshape(memories, 3)
     orders = genome[-memories:]
     above = extents_above(space, genome)
@@ -50,7 +57,7 @@ def to_mapping(space: SearchSpace, genome: Genome) -> Mapping:
         else:
             memory += 1
             nodes.extend(Keep(slot.memory, role) for r, role in enumerate(ROLES) if keeps[memory, r])
-            sequence = problem.orders[orders[memory]][::-1]
+            sequence = problem.order[orders[memory], :dims][::-1]
         nodes.extend(
             Loop(space.dims[d], int(above[s + 1, d]), slot.axis)
             for d in sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -9,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seada.arch.hardware import LANES, Arch, Fanout, Memory, Setup
-from seada.mapper.estimate_kernel import Problem, Scratch
+from seada.errors import UserError
+from seada.mapper.estimate_kernel import (
+    MAX_AXES,
+    MAX_DIMS,
+    MAX_FANOUTS,
+    MAX_MEMORIES,
+    MAX_ORDERS,
+    MAX_SLOTS,
+    PROBLEM,
+    SCRATCH,
+    Problem,
+    Scratch,
+)
 from seada.mapper.window_kernel import window_tables
 from seada.workload.layer import ROLES, Axis, Layer
 
@@ -34,7 +47,10 @@ class SearchSpace:
     ----------
     dims : names of the layer's dimensions with extent above 1
     slots : outermost first
-    problem : the same as arrays
+    problem : the same as a record of `PROBLEM`
+    tables : (rows, 4) of the sliding-window axes, by the extents of their dimensions: elements summed over all
+        tiles; the same if only elements new since the last tile along the first (second) dimension count;
+        elements of the largest tile
     """
 
     layer: Layer
@@ -42,58 +58,66 @@ class SearchSpace:
     dims: tuple[str, ...]
     slots: tuple[Slot, ...]
     problem: Problem
+    tables: NDArray[np.float64]
 
     @property
     def genome_length(self) -> int:
         """Integers in a candidate: trips, keep flags, orders."""
-        memories = len(self.problem.memories)
-        return len(self.slots) * len(self.dims) + 4 * memories
+        return len(self.slots) * len(self.dims) + 4 * int(self.problem.memories)
 
-    def scratch(self) -> Scratch:
-        """Fresh work space of the estimate."""
-        slots, dims = len(self.slots), len(self.dims)
-        memories, fanouts = len(self.problem.memories), len(self.problem.fanouts)
-        return Scratch(
-            above=np.ones((slots + 1, dims), np.int64),
-            trips=np.ones((slots, dims), np.int64),
-            dropped=np.ones(dims, np.int64),
-            union=np.ones(dims, np.int64),
-            reads=np.zeros(memories),
-            writes=np.zeros(memories),
-            fill=np.zeros((memories, 2)),
-            link_bits=np.zeros(fanouts),
-            active=np.ones(slots + 1),
-            state=np.zeros(8),
-        )
+
+def new_scratch() -> Scratch:
+    """Fresh work space of the estimate."""
+    return np.zeros(1, SCRATCH).view(np.recarray)[0]
 
 
 def build_space(layer: Layer, setup: Setup) -> SearchSpace:
-    """Flatten a layer and a set-up."""
+    """Flatten a layer and a set-up.
+
+    Raises
+    ------
+    UserError
+        If the layer or the architecture is larger than the search provides for.
+    """
     dims = tuple(name for name, extent in layer.dims if extent > 1) or (layer.dims[0][0],)
     slots = tuple(_slots(setup))
     memories = [node for node in setup.nodes if isinstance(node, Memory)]
+    fanouts = [node for node in setup.nodes if isinstance(node, Fanout)]
     axes, tables = _axes(layer, dims)
-    allowed, fixed = _limits(setup, dims, slots)
-    precision = setup.precision
-    bits = (precision.weight.bits, precision.input.bits, precision.accumulator.bits, precision.output.bits)
-    problem = Problem(
-        extents=np.array([layer.extents[d] for d in dims], np.int64),
-        relevant=np.array([[int(d in op.dims) for d in dims] for op in layer.operands], np.int64),
-        axes=axes,
-        tables=tables,
-        slots=_slot_rows(setup, slots),
-        allowed=allowed,
-        fixed=fixed,
-        memories=np.array([_memory_row(m) for m in memories], np.float64),
-        fanouts=_fanout_rows(setup),
-        compute=np.array(_compute_row(setup, slots), np.float64),
-        memory_slots=np.array([s for s, slot in enumerate(slots) if slot.memory is not None], np.int64),
-        buffers=np.array([m.buffers for m in memories], np.int64),
-        keeps=_keep_rows(memories),
-        bits=np.array(bits, np.float64),
-        orders=_orders(layer, dims),
+    orders = _orders(layer, dims)
+    sizes = (
+        ("dims", len(dims), MAX_DIMS),
+        ("slots", len(slots), MAX_SLOTS),
+        ("memories", len(memories), MAX_MEMORIES),
+        ("fanouts", len(fanouts), MAX_FANOUTS),
+        ("axes", len(axes), MAX_AXES),
+        ("orders", len(orders), MAX_ORDERS),
     )
-    return SearchSpace(layer, setup, dims, slots, problem)
+    record = np.zeros(1, PROBLEM).view(np.recarray)[0]
+    for name, size, most in sizes:
+        if size > most:
+            raise UserError(f"layer {layer.name} on {setup.arch.name}: {size} {name}, the search allows {most}")
+        record[name] = size
+    record.extents[: len(dims)] = [layer.extents[d] for d in dims]
+    record.relevant[:, : len(dims)] = [[int(d in op.dims) for d in dims] for op in layer.operands]
+    _fill_table(record, ("axis_role", "axis_first", "axis_second", "axis_base", "axis_row"), axes)
+    for row, order in enumerate(orders):
+        record.order[row, : len(dims)] = order
+    _fill_slots(record, setup, dims, slots)
+    _fill_memories(record, memories)
+    record.memory_slot[: len(memories)] = [s for s, slot in enumerate(slots) if slot.memory is not None]
+    _fill_table(record, _FANOUT_FIELDS, [_fanout_row(f) for f in fanouts])
+    for f, fanout in enumerate(fanouts):
+        record.joins[f] = (*fanout.multicast, fanout.reduces)
+    _fill_compute(record, setup, slots)
+    return SearchSpace(layer, setup, dims, slots, record, tables)
+
+
+def _fill_table(record: Problem, fields: tuple[str, ...], rows: Sequence[tuple[float, ...]]) -> None:
+    """Write rows of values into parallel fields."""
+    for row, values in enumerate(rows):
+        for name, value in zip(fields, values, strict=True):
+            record[name][row] = value
 
 
 def _slots(setup: Setup) -> list[Slot]:
@@ -106,84 +130,89 @@ def _slots(setup: Setup) -> list[Slot]:
     return slots
 
 
-def _slot_rows(setup: Setup, slots: tuple[Slot, ...]) -> NDArray[np.int64]:
-    """Spatial or not, index among the memories or among the fanouts, instances."""
+def _fill_slots(record: Problem, setup: Setup, dims: tuple[str, ...], slots: tuple[Slot, ...]) -> None:
+    """What each slot is, which loops may stand there, and the trips that constraints fix."""
     kinds = [isinstance(node, Fanout) for node in setup.nodes]
-    rows = []
-    for slot in slots:
-        spatial = kinds[slot.node]
-        owner = sum(kind == spatial for kind in kinds[: slot.node])
-        rows.append((int(spatial), owner, slot.size))
-    return np.array(rows, np.int64)
-
-
-def _limits(
-    setup: Setup, dims: tuple[str, ...], slots: tuple[Slot, ...]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where each dimension may stand, and the trips that constraints fix."""
-    allowed = np.ones((len(slots), len(dims)), np.int64)
-    fixed = np.zeros((len(slots), len(dims)), np.int64)
+    record.allowed[: len(slots), : len(dims)] = 1
     for s, slot in enumerate(slots):
         node = setup.nodes[slot.node]
+        record.slot_spatial[s] = kinds[slot.node]
+        record.slot_owner[s] = sum(kind == kinds[slot.node] for kind in kinds[: slot.node])
+        record.slot_size[s] = slot.size
         if not isinstance(node, Fanout) or slot.axis is None:
             continue
         names = [f"{node.name}.{axis}" for axis, _ in node.axes]
         permitted = node.dims[names.index(slot.axis)]
         if permitted is not None:
-            allowed[s] = [int(d in permitted) for d in dims]
+            record.allowed[s, : len(dims)] = [d in permitted for d in dims]
         for axis, dim, trips in setup.arch.constraints.spatial:
             if axis == slot.axis and dim in dims:
-                fixed[s, dims.index(dim)] = trips
-    return allowed, fixed
+                record.fixed[s, dims.index(dim)] = trips
 
 
 def _rate(value: float | None) -> float:
     return 0.0 if value is None else value
 
 
+_MEMORY_FIELDS = (
+    "size_words",
+    "word_bits",
+    "read_energy",
+    "write_energy",
+    "read_rate",
+    "write_rate",
+    "shared_rate",
+    "aligned",
+    "accumulates",
+)
+_FANOUT_FIELDS = ("addition_energy", "mesh", "hop_energy", "link_rate", "ramp_role", "ramp_cycles")
+
+
+def _fill_memories(record: Problem, memories: list[Memory]) -> None:
+    """Coefficients, buffers and keep codes; the outermost memory holds everything."""
+    _fill_table(record, _MEMORY_FIELDS, [_memory_row(memory) for memory in memories])
+    for m, memory in enumerate(memories):
+        record.buffers[m] = memory.buffers
+        record.keeps[m] = [KEEP_CODES[flag] if m else KEEP_CODES["must"] for flag in memory.keep]
+
+
 def _memory_row(memory: Memory) -> tuple[float, ...]:
     return (
-        -1.0 if memory.size_words is None else float(memory.size_words),
-        float(memory.word_bits),
+        -1 if memory.size_words is None else memory.size_words,
+        memory.word_bits,
         memory.read_energy_pj,
         memory.write_energy_pj,
         _rate(memory.read_words_per_cycle),
         _rate(memory.write_words_per_cycle),
         _rate(memory.shared_words_per_cycle),
-        float(memory.packing == "aligned"),
-        float(memory.accumulates),
+        memory.packing == "aligned",
+        memory.accumulates,
     )
 
 
-def _fanout_rows(setup: Setup) -> NDArray[np.float64]:
-    rows = []
-    for node in setup.nodes:
-        if isinstance(node, Fanout):
-            ramp_role = -1 if node.ramp is None else ROLES.index(node.ramp.stationary)
-            ramp_cycles = 0 if node.ramp is None else node.ramp.cycles
-            rows.append(
-                (
-                    float(node.multicast[0]),
-                    float(node.multicast[1]),
-                    float(node.reduces),
-                    node.reduction_energy_pj_per_bit,
-                    float(node.topology == "mesh"),
-                    node.hop_energy_pj_per_bit,
-                    _rate(node.link_bits_per_cycle),
-                    float(ramp_role),
-                    float(ramp_cycles),
-                )
-            )
-    return np.array(rows, np.float64).reshape(-1, 9)
-
-
-def _compute_row(setup: Setup, slots: tuple[Slot, ...]) -> tuple[float, ...]:
-    lanes = [s for s, slot in enumerate(slots) if slot.axis is not None and slot.axis.startswith(f"{LANES}.")]
+def _fanout_row(fanout: Fanout) -> tuple[float, ...]:
     return (
-        float(setup.mode.cycles_per_step),
-        setup.mode.energy_pj_per_step,
-        leakage_pj_per_cycle(setup.arch),
-        float(lanes[0] if lanes else len(slots)),
+        fanout.reduction_energy_pj_per_bit,
+        fanout.topology == "mesh",
+        fanout.hop_energy_pj_per_bit,
+        _rate(fanout.link_bits_per_cycle),
+        -1 if fanout.ramp is None else ROLES.index(fanout.ramp.stationary),
+        0 if fanout.ramp is None else fanout.ramp.cycles,
+    )
+
+
+def _fill_compute(record: Problem, setup: Setup, slots: tuple[Slot, ...]) -> None:
+    lanes = [s for s, slot in enumerate(slots) if slot.axis is not None and slot.axis.startswith(f"{LANES}.")]
+    precision = setup.precision
+    record.step_cycles = setup.mode.cycles_per_step
+    record.step_energy = setup.mode.energy_pj_per_step
+    record.leakage = leakage_pj_per_cycle(setup.arch)
+    record.lane_slot = lanes[0] if lanes else len(slots)
+    record.bits = (
+        precision.weight.bits,
+        precision.input.bits,
+        precision.accumulator.bits,
+        precision.output.bits,
     )
 
 
@@ -196,15 +225,8 @@ def leakage_pj_per_cycle(arch: Arch) -> float:
     return watts / arch.clock_hz * 1e12
 
 
-def _keep_rows(memories: list[Memory]) -> NDArray[np.int64]:
-    """Codes per memory and role; the outermost memory holds everything."""
-    rows = [[KEEP_CODES[flag] for flag in memory.keep] for memory in memories]
-    rows[0] = [KEEP_CODES["must"]] * len(ROLES)
-    return np.array(rows, np.int64)
-
-
-def _axes(layer: Layer, dims: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Rows of `Problem.axes` and the tables that they point to."""
+def _axes(layer: Layer, dims: tuple[str, ...]) -> tuple[list[tuple[int, int, int, int, int]], NDArray[np.float64]]:
+    """Rows of axes (role, first and second dimension, base, row length) and the tables that they point to."""
     rows: list[tuple[int, int, int, int, int]] = []
     blocks: list[NDArray[np.float64]] = [np.zeros((1, 4))]
     used = 1
@@ -223,7 +245,7 @@ def _axes(layer: Layer, dims: tuple[str, ...]) -> tuple[NDArray[np.int64], NDArr
             rows.append((role, first[0], -1 if second is None else second[0], used, n2 + 1))
             blocks.append(table)
             used += len(table)
-    return np.array(rows, np.int64).reshape(-1, 5), np.concatenate(blocks)
+    return rows, np.concatenate(blocks)
 
 
 def _is_plain(layer: Layer, axis: Axis) -> bool:
@@ -235,7 +257,7 @@ def _is_plain(layer: Layer, axis: Axis) -> bool:
     return coefficient > 0 and axis.offset <= 0 and last < axis.size
 
 
-def _orders(layer: Layer, dims: tuple[str, ...]) -> NDArray[np.int64]:
+def _orders(layer: Layer, dims: tuple[str, ...]) -> list[list[int]]:
     """Loop orders that differ in cost, dimensions innermost first.
 
     One operand rests while the loops that it does not depend on run innermost; among these, and among the
@@ -249,7 +271,7 @@ def _orders(layer: Layer, dims: tuple[str, ...]) -> NDArray[np.int64]:
         for first in _leaders(inner, windows):
             for second in _leaders(outer, windows):
                 found[tuple(chain(_led_by(inner, first), _led_by(outer, second)))] = None
-    return np.array([[dims.index(d) for d in order] for order in found], np.int64)
+    return [[dims.index(d) for d in order] for order in found]
 
 
 def _leaders(names: list[str], windows: set[str]) -> list[str | None]:
