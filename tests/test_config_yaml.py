@@ -130,7 +130,7 @@ def test_all_problems_of_a_file_at_once(tmp_path: Path) -> None:
         (3, "items[0].size"),
         (4, "items[1].size"),
         (4, "items[1].kind"),
-        (6, "size"),
+        (6, "by_name.a.size"),
         (7, "by_name.b"),
     }
     assert "did you mean 'size'?" in found[3, "items[0].siez"]

@@ -48,7 +48,5 @@ SchemaVersion = Annotated[Literal[1], Field(description="Version of the file for
 FormatName = Annotated[
     str,
     AfterValidator(_check_format),
-    Field(
-        description="int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32 or eXmY"
-    ),
+    Field(description="int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32 or eXmY"),
 ]

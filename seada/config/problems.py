@@ -76,6 +76,8 @@ def _sentence(item: ErrorDetails, model: type[BaseModel], path: YamlPath) -> str
         return f"a mapping is needed, found {shown(value)}"
     if kind in ("list_type", "tuple_type"):
         return f"a list is needed, found {shown(value)}"
+    if kind == "string_pattern_mismatch":
+        return f"{shown(value)} is no name; names start with a letter and hold letters, digits, _ and -"
     if kind in ("value_error", "assertion_error"):
         return str(context["error"])
     message = item["msg"].removeprefix("Input should be ").removeprefix("Value error, ")

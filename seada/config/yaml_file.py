@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from seada.config.problems import describe_errors
+from seada.config.problems import YamlPath, describe_errors
 from seada.errors import ConfigError, Place
 
 MAX_BYTES = 16 * 2**20
@@ -35,7 +35,6 @@ _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL_FLOAT = re.compile(r"([-+]?)\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-YamlPath = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -214,12 +213,12 @@ class _Composer:
     problems: list[Place] = field(default_factory=list)
     aliases: int = 0
 
-    def problem(self, mark: tuple[int, int], message: str, path: str = "") -> None:
-        self.problems.append(Place(self.file, *mark, path, message))
+    def problem(self, mark: tuple[int, int], message: str, path: YamlPath) -> None:
+        self.problems.append(Place(self.file, *mark, format_path(path), message))
 
-    def node(self, event: Any, depth: int) -> _Node:
+    def node(self, event: Any, path: YamlPath) -> _Node:
         mark = (event.start_mark.line + 1, event.start_mark.column + 1)
-        if depth > MAX_DEPTH:
+        if len(path) >= MAX_DEPTH:
             raise _fail(self.file, f"is nested deeper than the limit of {MAX_DEPTH}", *mark)
         if isinstance(event, yaml.AliasEvent):
             return self.alias(event.anchor, mark)
@@ -227,13 +226,13 @@ class _Composer:
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         if event.tag is not None and event.tag != "!":
-            self.problem(mark, f"tag {event.tag!r} is not allowed; write plain values")
+            self.problem(mark, f"tag {event.tag!r} is not allowed; write plain values", path)
         if isinstance(event, yaml.ScalarEvent):
-            node.value = self.scalar(event, mark)
+            node.value = self.scalar(event, mark, path)
         elif isinstance(event, yaml.SequenceStartEvent):
-            self.sequence(node, depth)
+            self.sequence(node, path)
         else:
-            self.mapping(node, depth)
+            self.mapping(node, path)
         node.complete = True
         return node
 
@@ -248,23 +247,24 @@ class _Composer:
             raise _fail(self.file, f"alias *{anchor} stands inside its own anchor", *mark)
         return node
 
-    def scalar(self, event: Any, mark: tuple[int, int]) -> Any:
+    def scalar(self, event: Any, mark: tuple[int, int], path: YamlPath) -> Any:
         if not event.implicit[0]:
             return event.value
         try:
             return resolve_scalar(event.value)
         except ValueError as error:
-            self.problem(mark, str(error))
+            self.problem(mark, str(error), path)
             return None
 
-    def sequence(self, node: _Node, depth: int) -> None:
+    def sequence(self, node: _Node, path: YamlPath) -> None:
         node.items = []
         for event in self.events:
             if isinstance(event, yaml.SequenceEndEvent):
                 return
-            node.items.append((len(node.items), self.node(event, depth + 1)))
+            index = len(node.items)
+            node.items.append((index, self.node(event, (*path, index))))
 
-    def mapping(self, node: _Node, depth: int) -> None:
+    def mapping(self, node: _Node, path: YamlPath) -> None:
         node.items, node.is_mapping = [], True
         first: dict[str, tuple[int, int]] = {}
         for event in self.events:
@@ -273,12 +273,13 @@ class _Composer:
             mark = (event.start_mark.line + 1, event.start_mark.column + 1)
             if not isinstance(event, yaml.ScalarEvent):
                 raise _fail(self.file, "a key must be plain text", *mark)
-            value = self.node(next(self.events), depth + 1)
             key = event.value
+            inside = (*path, key)
+            value = self.node(next(self.events), inside)
             if key in first:
-                self.problem(mark, f"duplicate key {key!r}; first given on line {first[key][0]}", key)
+                self.problem(mark, f"duplicate key {key!r}; first given on line {first[key][0]}", inside)
             elif key == "<<":
-                self.problem(mark, "merge keys are not allowed; write the values out", key)
+                self.problem(mark, "merge keys are not allowed; write the values out", inside)
             else:
                 first[key] = mark
                 node.items.append((key, value))
@@ -310,7 +311,7 @@ def _root(composer: _Composer) -> _Node:
         mark = (event.start_mark.line + 1, event.start_mark.column + 1)
         if root is not None:
             raise _fail(composer.file, "holds more than one YAML document; one is allowed", *mark)
-        root = composer.node(next(composer.events), 1)
+        root = composer.node(next(composer.events), ())
     if root is None or (root.items is None and root.value is None):
         raise _fail(composer.file, "is empty")
     return root
