@@ -1,0 +1,267 @@
+"""Turn (layer, setup, mapping) into the flat arrays of `seada.model.nest_arrays`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
+from math import gcd, lcm
+
+import numpy as np
+
+from seada.arch.hardware import Fanout, Memory, Setup
+from seada.formats import Format
+from seada.mapping.nest import Keep, Loop, Mapping
+from seada.model.nest_arrays import NEST, Ints, Nest as NestRecord, empty_record
+from seada.workload.layer import ROLES, Axis, Layer
+
+MAX_TICKS_PER_CYCLE = 1 << 20
+
+
+@dataclass
+class _Nest:
+    """The loops and keeps of a mapping sorted by kind, trips of one dropped."""
+
+    temporal: list[Loop] = field(default_factory=list)
+    slots: list[tuple[Loop, int, int]] = field(default_factory=list)  # loop, fanout, trips
+    chains: dict[str, list[tuple[bool, int, int]]] = field(default_factory=dict)
+    keeps: dict[str, list[tuple[int, int, int, dict[str, int]]]] = field(default_factory=dict)
+    uneven: set[str] = field(default_factory=set)
+
+
+def _sort(layer: Layer, setup: Setup, mapping: Mapping) -> _Nest:
+    nest = _Nest(chains={name: [] for name, _ in layer.dims}, keeps={role: [] for role in ROLES})
+    extents = dict(layer.dims)
+    fanouts = {node.name: f for f, node in enumerate(n for n in setup.nodes if isinstance(n, Fanout))}
+    memories = {memory.name: m for m, memory in enumerate(setup.arch.memories)}
+    for node in mapping.nodes:
+        if isinstance(node, Keep):
+            cuts = {name: len(chain) for name, chain in nest.chains.items()}
+            entry = (memories[node.memory], len(nest.temporal), len(nest.slots), cuts)
+            nest.keeps[node.operand].append(entry)
+            continue
+        extent = extents[node.dim]
+        trips = -(-extent // node.step)
+        extents[node.dim] = min(extent, node.step)
+        if trips == 1:
+            continue
+        if extent % node.step:
+            nest.uneven.add(node.dim)
+        if node.on is None:
+            nest.temporal.append(node)
+            nest.chains[node.dim].append((False, len(nest.temporal), node.step))
+        else:
+            nest.chains[node.dim].append((True, len(nest.slots), node.step))
+            nest.slots.append((node, fanouts[node.on.split(".")[0]], trips))
+    return nest
+
+
+def _axis(axis: Axis, extents: dict[str, int]) -> tuple[list[tuple[str, int]], int, int]:
+    """Terms with coprime coefficients and the index range of data: low <= sum(coefficient * index) <= high."""
+    terms = [(name, c) for name, c in axis.terms if extents[name] > 1]
+    scale = gcd(*(c for _, c in terms)) if terms else 1
+    low = -(-axis.offset // scale)
+    high = (axis.offset + axis.size - 1) // scale
+    return [(name, c // scale) for name, c in terms], low, high
+
+
+def _ports(setup: Setup) -> tuple[list[tuple[str, Fraction]], dict[str, tuple[int, int]], dict[str, int]]:
+    """All limited ports with the cycles per word (bit for links), and which of them each memory and fanout uses."""
+    ports: list[tuple[str, Fraction]] = []
+    of_memory: dict[str, tuple[int, int]] = {}
+    of_fanout: dict[str, int] = {}
+
+    def add(name: str, rate: float | None) -> int:
+        if rate is None:
+            return -1
+        ports.append((name, 1 / Fraction(rate).limit_denominator(1 << 20)))
+        return len(ports) - 1
+
+    for node in setup.nodes:
+        if isinstance(node, Fanout):
+            of_fanout[node.name] = add(f"{node.name}.link", node.link_bits_per_cycle)
+        elif node.shared_words_per_cycle is not None:
+            port = add(f"{node.name}.shared", node.shared_words_per_cycle)
+            of_memory[node.name] = (port, port)
+        else:
+            read = add(f"{node.name}.read", node.read_words_per_cycle)
+            of_memory[node.name] = (read, add(f"{node.name}.write", node.write_words_per_cycle))
+    return ports, of_memory, of_fanout
+
+
+@lru_cache(maxsize=64)
+def _hardware(setup: Setup) -> tuple[tuple[str, ...], int, tuple[int, ...], tuple[tuple[int, int], ...], tuple[int, ...]]:
+    ports, of_memory, of_fanout = _ports(setup)
+    exact = lcm(*(cycles.denominator for _, cycles in ports)) if ports else 1
+    ticks = min(exact, MAX_TICKS_PER_CYCLE)
+    per_word = tuple(round(cycles * ticks) for _, cycles in ports)
+    memories = tuple(of_memory[m.name] for m in setup.arch.memories)
+    fanouts = tuple(of_fanout[f.name] for f in setup.nodes if isinstance(f, Fanout))
+    return tuple(name for name, _ in ports), ticks, per_word, memories, fanouts
+
+
+def port_names(setup: Setup) -> tuple[str, ...]:
+    """Names of the limited ports (``glb.read``, ``dram.shared``, ``pe.link``) in the order of the kernels."""
+    return _hardware(setup)[0]
+
+
+def _array(values: object, shape: tuple[int, ...] | None = None) -> Ints:
+    out = np.array(values, dtype=np.int64)
+    return out.reshape(shape) if shape is not None else out
+
+
+def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
+    """Arrays of a legal mapping (see `seada.mapping.check`); loops with one trip are dropped."""
+    nest = _sort(layer, setup, mapping)
+    names = [name for name, _ in layer.dims]
+    index = {name: d for d, name in enumerate(names)}
+    extents = layer.extents
+    fanouts = [node for node in setup.nodes if isinstance(node, Fanout)]
+    memories = list(setup.arch.memories)
+    fanouts_above = {}
+    seen = 0
+    for node in setup.nodes:
+        if isinstance(node, Fanout):
+            seen += 1
+        else:
+            fanouts_above[node.name] = seen
+    depth = max(1, *(len(chain) for chain in nest.chains.values()))
+    count = {role: len(nest.keeps[role]) for role in ROLES}
+    levels = max(count.values()) + 1
+    D, T, F = len(names), len(nest.temporal), len(fanouts)
+
+    chain = np.zeros((3, D, depth), np.int64)
+    for name, entries in nest.chains.items():
+        for c, entry in enumerate(entries):
+            chain[:, index[name], c] = entry
+    memory, slots_above, above_fanouts, changes_at, timing_level, double = np.zeros((6, 3, levels), np.int64)
+    cut = np.zeros((3, levels, D), np.int64)
+    timing_level[:] = -1
+    relevant = np.zeros((3, D), np.int64)
+    timing: set[tuple[int, int]] = set()
+    for o, operand in enumerate(layer.operands):
+        for name in operand.dims:
+            relevant[o, index[name]] = 1
+        for l, (m, temporal, slots, cuts) in enumerate(nest.keeps[operand.role]):
+            memory[o, l], slots_above[o, l] = m, slots
+            above_fanouts[o, l] = fanouts_above[memories[m].name]
+            cut[o, l] = [cuts[name] for name in names]
+            moving = [t for t in range(1, temporal + 1) if nest.temporal[t - 1].dim in operand.dims]
+            changes_at[o, l] = moving[-1] if moving else 0
+            double[o, l] = memories[m].buffers[o] >= 2
+            if l > 0:
+                timing.add((int(changes_at[o, l]), m))
+        l = count[operand.role]
+        memory[o, l], slots_above[o, l], above_fanouts[o, l], changes_at[o, l] = -1, len(nest.slots), F, T
+        cut[o, l] = [len(nest.chains[name]) for name in names]
+    order = sorted(timing)
+    for o in range(3):
+        for l in range(1, count[ROLES[o]]):
+            timing_level[o, l] = order.index((int(changes_at[o, l]), int(memory[o, l])))
+
+    axis_dim, axis_coefficient, axis_low, axis_high, border, border_axis, span = _axes(layer, index)
+    _, ticks, per_word, memory_ports, fanout_ports = _hardware(setup)
+    first_slot = [sum(1 for _, f, _ in nest.slots if f < k) for k in range(F + 1)]
+    ramp = np.zeros(3, np.int64)
+    for fanout in fanouts:
+        if fanout.ramp is not None:
+            ramp[ROLES.index(fanout.ramp.stationary)] += fanout.ramp.cycles
+    reduction_slots = {loop.dim for loop, _, _ in nest.slots if loop.dim in layer.reduction_dims}
+    precision = setup.precision
+    values = dict(
+        dims=D,
+        temporals=T,
+        slots=len(nest.slots),
+        fanouts=F,
+        ports=len(per_word),
+        extent=_array([extents[name] for name in names]),
+        temporal_dim=_array([0] + [index[loop.dim] for loop in nest.temporal]),
+        temporal_step=_array([0] + [loop.step for loop in nest.temporal]),
+        slot_dim=_array([index[loop.dim] for loop, _, _ in nest.slots]),
+        slot_trips=_array([trips for _, _, trips in nest.slots]),
+        slot_fanout=_array([f for _, f, _ in nest.slots]),
+        joins=_array([[f.multicast[0] for f in fanouts], [f.multicast[1] for f in fanouts], [f.reduces for f in fanouts]], (3, F)),
+        chain_length=_array([len(nest.chains[name]) for name in names]),
+        chain_is_slot=chain[0],
+        chain_index=chain[1],
+        chain_step=chain[2],
+        levels=_array([count[role] + 1 for role in ROLES]),
+        memory=memory,
+        slots_above=slots_above,
+        fanouts_above=above_fanouts,
+        changes_at=changes_at,
+        cut=cut,
+        relevant=relevant,
+        axis_count=_array([len(operand.axes) for operand in layer.operands]),
+        axis_dim=axis_dim,
+        axis_coefficient=axis_coefficient,
+        axis_low=axis_low,
+        axis_high=axis_high,
+        border=border,
+        border_axis=border_axis,
+        uneven=_array([name in nest.uneven for name in names]),
+        uneven_sums=int(bool(reduction_slots & nest.uneven)),
+        element_bits=_array([_bits(precision.weight), _bits(precision.input), _bits(precision.accumulator)]),
+        output_bits=_bits(precision.output),
+        word_bits=_array([m.word_bits for m in memories]),
+        aligned=_array([m.packing == "aligned" for m in memories]),
+        read_port=_array([read for read, _ in memory_ports]),
+        write_port=_array([write for _, write in memory_ports]),
+        link_port=_array(list(fanout_ports)),
+        link_is_mesh=_array([f.topology == "mesh" for f in fanouts]),
+        lanes_fanout=len(setup.arch.fanouts),
+        first_slot=_array(first_slot),
+        port_ticks=_array(list(per_word)),
+        ticks_per_cycle=ticks,
+        cycles_per_step=setup.mode.cycles_per_step,
+        timing_levels=len(order),
+        timing_position=_array([position for position, _ in order]),
+        timing_level=timing_level,
+        double_buffered=double,
+        ramp_cycles=ramp,
+        last_change=max((position for position, _ in order), default=0),
+        span=span,
+    )
+    record = empty_record(NEST)
+    for name, value in values.items():
+        _store(record, name, value)
+    return record
+
+
+def _store(record: NestRecord, name: str, value: Ints | int) -> None:
+    """Put a value into the corner of the record's field of that name, which must be large enough."""
+    field_shape = NEST[name].shape
+    shape = np.shape(value)
+    if any(size > room for size, room in zip(shape, field_shape, strict=True)):
+        raise OverflowError(f"the nest has more {name} than {field_shape}")
+    if shape:
+        record[name][tuple(slice(size) for size in shape)] = value
+    else:
+        record[name] = value
+
+
+def _bits(fmt: Format) -> int:
+    return fmt.bits
+
+
+def _axes(layer: Layer, index: dict[str, int]) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]:
+    """Axis arrays, which dimensions may slide into padding, and the largest index range."""
+    most = max(len(operand.axes) for operand in layer.operands)
+    axis_dim = np.full((3, most, 2), -1, np.int64)
+    axis_coefficient = np.ones((3, most, 2), np.int64)
+    axis_low, axis_high = np.zeros((2, 3, most), np.int64)
+    border, border_axis = np.zeros((2, len(index)), np.int64)
+    span = 1
+    for o, operand in enumerate(layer.operands):
+        for a, axis in enumerate(operand.axes):
+            terms, low, high = _axis(axis, layer.extents)
+            for t, (name, coefficient) in enumerate(terms):
+                axis_dim[o, a, t], axis_coefficient[o, a, t] = index[name], coefficient
+            axis_low[o, a], axis_high[o, a] = low, high
+            reach = sum(c * (layer.extents[name] - 1) for name, c in terms)
+            if len(terms) == 2:
+                span = max(span, reach + 1)
+            if o == 1 and (low > 0 or high < reach):
+                for t, (name, _) in enumerate(terms):
+                    border[index[name]], border_axis[index[name]] = t + 1, a
+    return axis_dim, axis_coefficient, axis_low, axis_high, border, border_axis, span

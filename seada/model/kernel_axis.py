@@ -1,0 +1,279 @@
+"""Tiles as products of sets along axes: sizes, overlaps and unions over instances, as short weighted lists.
+
+A *list* is an array of rows of integers with a multiplicity in the last column; equal rows are merged. Lists of the
+axes of an operand combine into the list of its tiles by multiplication.
+"""
+
+from __future__ import annotations
+
+from seada.model.jit import kernel
+from seada.model.kernel_chain import combinations, interval, last_interval, set_slots
+from seada.model.nest_arrays import Nest
+
+
+@kernel
+def add_row(table, count: int, width: int, row, times: int) -> int:  # type: ignore[no-untyped-def]
+    """Add `times` copies of a row of `width` numbers; returns the new length."""
+    if times == 0:
+        return count
+    for i in range(count):
+        same = True
+        for k in range(width):
+            if table[i, k] != row[k]:
+                same = False
+                break
+        if same:
+            table[i, width] += times
+            return count
+    if count == len(table):
+        raise OverflowError("more kinds of tiles than the scratch space holds")
+    for k in range(width):
+        table[count, k] = row[k]
+    table[count, width] = times
+    return count + 1
+
+
+@kernel
+def multiply(left, left_count: int, right, right_count: int, width: int, out, row) -> int:  # type: ignore[no-untyped-def]
+    """Product of two lists, number by number; returns the length of `out`."""
+    count = 0
+    for i in range(left_count):
+        for k in range(right_count):
+            for w in range(width):
+                row[w] = left[i, w] * right[k, w]
+            count = add_row(out, count, width, row, left[i, width] * right[k, width])
+    return count
+
+
+@kernel
+def holds(nest: Nest, o: int, a: int, value: int, p0: int, np: int, r0: int, nr: int) -> bool:
+    """Whether index `value` of an axis with two dimensions belongs to the tile [p0, p0+np) x [r0, r0+nr)."""
+    c1 = nest.axis_coefficient[o, a, 0]
+    c2 = nest.axis_coefficient[o, a, 1]
+    for r in range(r0, r0 + nr):
+        rest = value - c2 * r
+        if rest >= c1 * p0 and rest <= c1 * (p0 + np - 1) and rest % c1 == 0:
+            return True
+    return False
+
+
+@kernel
+def is_run(nest: Nest, o: int, a: int, np: int, nr: int) -> bool:
+    """Whether a tile's indices are consecutive."""
+    c1 = nest.axis_coefficient[o, a, 0]
+    c2 = nest.axis_coefficient[o, a, 1]
+    return (c2 == 1 and (np == 1 or nr >= c1)) or (c1 == 1 and (nr == 1 or np >= c2))
+
+
+@kernel
+def clipped(nest: Nest, o: int, a: int, p0: int, np: int, r0: int, nr: int):  # type: ignore[no-untyped-def]
+    """First and one past the last index of a tile of consecutive indices, padding left out."""
+    c1 = nest.axis_coefficient[o, a, 0]
+    c2 = nest.axis_coefficient[o, a, 1]
+    low = max(c1 * p0 + c2 * r0, nest.axis_low[o, a])
+    high = min(c1 * (p0 + np - 1) + c2 * (r0 + nr - 1), nest.axis_high[o, a])
+    return low, max(low, high + 1)
+
+
+@kernel
+def tally(nest: Nest, o: int, a: int, now, before, padding: bool, space, own: int):  # type: ignore[no-untyped-def]
+    """Mark a tile's indices, and those that it held before; returns its (size, overlap).
+
+    `now` and `before` are (p0, np, r0, nr); an index is marked once per tile even if reached twice. `padding` counts too.
+    """
+    size = 0
+    overlap = 0
+    c1 = nest.axis_coefficient[o, a, 0]
+    c2 = nest.axis_coefficient[o, a, 1]
+    for p in range(now[0], now[0] + now[1]):
+        for r in range(now[2], now[2] + now[3]):
+            value = c1 * p + c2 * r
+            if space[2, value] == own:
+                continue
+            if not padding and (value < nest.axis_low[o, a] or value > nest.axis_high[o, a]):
+                continue
+            space[2, value] = own
+            size += 1
+            space[0, value] += 1
+            if before[1] > 0 and holds(nest, o, a, value, before[0], before[1], before[2], before[3]):
+                overlap += 1
+                space[1, value] += 1
+    return size, overlap
+
+
+@kernel
+def positions(nest: Nest, o: int, level: int, d: int, after, before, slots, j: int, now, then, part: int):  # type: ignore[no-untyped-def]
+    """Write (start, size) after and before the transition at j into `now` and `then` from index `part` on."""
+    if d < 0:
+        now[part], now[part + 1] = 0, 1
+        then[part], then[part + 1] = 0, 1
+        return
+    now[part], now[part + 1] = interval(nest, d, nest.cut[o, level, d], after, slots)
+    then[part], then[part + 1], _ = last_interval(nest, d, o, level, level, before, slots, j, 1 << 30)
+
+
+@kernel
+def pair_sizes(nest: Nest, o: int, a: int, now, then, padding: bool, space, own: int):  # type: ignore[no-untyped-def]
+    """Size of the tile `now` and its overlap with `then`, without marking where indices are consecutive."""
+    if now[1] == 0 or now[3] == 0:
+        return 0, 0
+    if padding and now[1] * now[3] == 1:
+        return 1, 0
+    if nest.axis_dim[o, a, 0] < 0 or is_run(nest, o, a, now[1], now[3]):
+        low, high = clipped(nest, o, a, now[0], now[1], now[2], now[3])
+        if then[1] == 0 or then[3] == 0:
+            return high - low, 0
+        if is_run(nest, o, a, then[1], then[3]):
+            low2, high2 = clipped(nest, o, a, then[0], then[1], then[2], then[3])
+            return high - low, max(0, min(high, high2) - max(low, low2))
+    size, overlap = tally(nest, o, a, now, then, padding, space, own)
+    clear(nest, o, a, now, space)
+    return size, overlap
+
+
+@kernel
+def clear(nest: Nest, o: int, a: int, now, space) -> None:  # type: ignore[no-untyped-def]
+    """Unmark a tile."""
+    for p in range(now[0], now[0] + now[1]):
+        for r in range(now[2], now[2] + now[3]):
+            value = nest.axis_coefficient[o, a, 0] * p + nest.axis_coefficient[o, a, 1] * r
+            space[0, value] = 0
+            space[1, value] = 0
+
+
+@kernel
+def axis_list(nest: Nest, o: int, a: int, level: int, above: int, j: int, after, before, padding: bool, work, space, table, members) -> int:  # type: ignore[no-untyped-def]
+    """List (union, part of the union that everyone who needs it had before) along one axis of weight or input.
+
+    One row per coordinate of the slots outside slot `above` along this axis: what one instance there serves. Slots
+    from `above` to the level join where their fanout multicasts, else add up. `members` becomes the list of
+    (tile, overlap) of the single instances, its length in ``work.lengths[0]``.
+    """
+    d1 = nest.axis_dim[o, a, 0]
+    d2 = nest.axis_dim[o, a, 1]
+    inner = nest.slots_above[o, level]
+    slots = work.slots
+    for s in range(nest.slots):
+        slots[s] = 0
+    outer1 = combinations(nest, d1, 0, above) if d1 >= 0 else 1
+    outer2 = combinations(nest, d2, 0, above) if d2 >= 0 else 1
+    inner1 = combinations(nest, d1, above, inner) if d1 >= 0 else 1
+    inner2 = combinations(nest, d2, above, inner) if d2 >= 0 else 1
+    now, then, row = work.now, work.then, work.row
+    count = 0
+    member_count = 0
+    for outer in range(outer1 * outer2):
+        set_slots(nest, d1, 0, above, outer % outer1, slots)
+        set_slots(nest, d2, 0, above, outer // outer1, slots)
+        union = 0
+        kept = 0
+        if inner1 * inner2 == 1:
+            positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
+            positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
+            if now[1] == 0 or now[3] == 0:
+                continue
+            work.stamps[0] += 1
+            union, kept = pair_sizes(nest, o, a, now, then, padding, space, work.stamps[0])
+            row[0], row[1] = union, kept
+            member_count = add_row(members, member_count, 2, row, 1)
+        elif d2 < 0:
+            active = 0
+            for code in range(inner1):
+                set_slots(nest, d1, above, inner, code, slots)
+                positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
+                if now[1] == 0:
+                    continue
+                active += 1
+                size, overlap = pair_sizes(nest, o, a, now, then, padding, space, 0)
+                union += size
+                kept += overlap
+                row[0], row[1] = size, overlap
+                member_count = add_row(members, member_count, 2, row, 1)
+            if active == 0:
+                continue
+        else:
+            active = 0
+            separate = separate_groups(nest, o, d1, d2, above, inner)
+            for group in range(separate):
+                for code in range(inner1 * inner2):
+                    set_slots(nest, d1, above, inner, code % inner1, slots)
+                    set_slots(nest, d2, above, inner, code // inner1, slots)
+                    if group_of(nest, o, d1, d2, above, inner, slots) != group:
+                        continue
+                    positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
+                    positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
+                    if now[1] == 0 or now[3] == 0:
+                        continue
+                    active += 1
+                    work.stamps[0] += 1
+                    size, overlap = tally(nest, o, a, now, then, padding, space, work.stamps[0])
+                    row[0], row[1] = size, overlap
+                    member_count = add_row(members, member_count, 2, row, 1)
+                for value in range(nest.span):
+                    if space[0, value] > 0:
+                        union += 1
+                        if space[1, value] == space[0, value]:
+                            kept += 1
+                        space[0, value] = 0
+                        space[1, value] = 0
+            if active == 0:
+                continue
+        row[0], row[1] = union, kept
+        count = add_row(table, count, 2, row, 1)
+    work.lengths[0] = member_count
+    return count
+
+
+@kernel
+def separate_groups(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int) -> int:
+    """Coordinates of the slots along an axis whose fanouts do not multicast the operand."""
+    count = 1
+    for s in range(above, inner):
+        if (nest.slot_dim[s] == d1 or nest.slot_dim[s] == d2) and not nest.joins[o, nest.slot_fanout[s]]:
+            count *= nest.slot_trips[s]
+    return count
+
+
+@kernel
+def group_of(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int, slots) -> int:  # type: ignore[no-untyped-def]
+    """Number of the present coordinates among those that do not join."""
+    code = 0
+    for s in range(above, inner):
+        if (nest.slot_dim[s] == d1 or nest.slot_dim[s] == d2) and not nest.joins[o, nest.slot_fanout[s]]:
+            code = code * nest.slot_trips[s] + slots[s]
+    return code
+
+
+@kernel
+def bystander_list(nest: Nest, o: int, d: int, level: int, above: int, after, work, table, members) -> int:  # type: ignore[no-untyped-def]
+    """Like `axis_list` for a dimension that the operand does not depend on: how many separate copies are served."""
+    inner = nest.slots_above[o, level]
+    slots = work.slots
+    row = work.row
+    count = 0
+    member_count = 0
+    inner_count = combinations(nest, d, above, inner)
+    separate = separate_groups(nest, o, d, -1, above, inner)
+    for outer in range(combinations(nest, d, 0, above)):
+        set_slots(nest, d, 0, above, outer, slots)
+        copies = 0
+        active = 0
+        for group in range(separate):
+            served = 0
+            for code in range(inner_count):
+                set_slots(nest, d, above, inner, code, slots)
+                if group_of(nest, o, d, -1, above, inner, slots) != group:
+                    continue
+                _, size = interval(nest, d, nest.cut[o, level, d], after, slots)
+                if size > 0:
+                    served = 1
+                    active += 1
+            copies += served
+        if active == 0:
+            continue
+        row[0], row[1] = copies, copies
+        count = add_row(table, count, 2, row, 1)
+        row[0], row[1] = 1, 1
+        member_count = add_row(members, member_count, 2, row, active)
+    work.lengths[0] = member_count
+    return count

@@ -1,0 +1,111 @@
+"""Transfers of weight and input between a level and its parent at one transition of the odometer."""
+
+from __future__ import annotations
+
+from seada.model.jit import kernel
+from seada.model.kernel_axis import axis_list, bystander_list, multiply
+from seada.model.kernel_chain import combinations
+from seada.model.kernel_words import words_of
+from seada.model.nest_arrays import Nest
+
+
+@kernel
+def copy_rows(source, count: int, width: int, target) -> None:  # type: ignore[no-untyped-def]
+    """Copy a list."""
+    for i in range(count):
+        for k in range(width + 1):
+            target[i, k] = source[i, k]
+
+
+@kernel
+def tile_lists(nest: Nest, o: int, level: int, above: int, j: int, after, before, padding: bool, work, space):  # type: ignore[no-untyped-def]
+    """Lists (union, kept part) per instance outside slot `above`, in ``work.parents``, and per child in ``work.members``."""
+    for k in range(3):
+        work.parents[0, k] = 1
+        work.members[0, k] = 1
+    parents = 1
+    members = 1
+    for a in range(nest.axis_count[o]):
+        count = axis_list(nest, o, a, level, above, j, after, before, padding, work, space, work.table, work.table2)
+        parents, members = multiply_both(parents, members, count, work)
+    for d in range(nest.dims):
+        if nest.relevant[o, d] or combinations(nest, d, 0, nest.slots_above[o, level]) == 1:
+            continue
+        count = bystander_list(nest, o, d, level, above, after, work, work.table, work.table2)
+        parents, members = multiply_both(parents, members, count, work)
+    return parents, members
+
+
+@kernel
+def multiply_both(parents: int, members: int, count: int, work):  # type: ignore[no-untyped-def]
+    """Multiply the running lists by those of one more axis."""
+    parents = multiply(work.parents, parents, work.table, count, 2, work.spare, work.row)
+    copy_rows(work.spare, parents, 2, work.parents)
+    members = multiply(work.members, members, work.table2, work.lengths[0], 2, work.spare, work.row)
+    copy_rows(work.spare, members, 2, work.members)
+    return parents, members
+
+
+@kernel
+def moved(rows, count: int, first: bool):  # type: ignore[no-untyped-def]
+    """(elements over all instances, most at one) of a list of (union, kept)."""
+    total = 0
+    most = 0
+    for i in range(count):
+        elements = rows[i, 0] - (0 if first else rows[i, 1])
+        total += elements * rows[i, 2]
+        most = max(most, elements)
+    return total, most
+
+
+@kernel
+def moved_words(nest: Nest, memory: int, bits: int, rows, count: int, first: bool) -> int:  # type: ignore[no-untyped-def]
+    """Words over all instances of a list of (union, kept), each instance rounded up."""
+    total = 0
+    for i in range(count):
+        total += words_of(nest, memory, rows[i, 0] - (0 if first else rows[i, 1]), bits) * rows[i, 2]
+    return total
+
+
+@kernel
+def input_transfer(nest: Nest, o: int, level: int, j: int, after, before, first: bool, times: int, work, space, amounts, links) -> None:  # type: ignore[no-untyped-def]
+    """Fill of level `level` of weight or input when loop j advances, or (`first`) at the start of the layer.
+
+    For the level of the MACs: the reads of one step, nothing kept. `times` such transfers are added to `amounts`.
+    """
+    mac = level == nest.levels[o] - 1
+    parent = level - 1
+    padding = mac and parent > 0
+    bits = nest.element_bits[o]
+    low = nest.fanouts_above[o, parent]
+    high = nest.fanouts_above[o, level]
+    above = nest.slots_above[o, parent]
+    parents, members = tile_lists(nest, o, level, above, j, after, before, padding, work, space)
+    whole = first or mac
+    elements, most = moved(work.parents, parents, whole)
+    memory = nest.memory[o, parent]
+    amounts[0] += times * elements
+    amounts[1] += times * elements * bits
+    amounts[2] += times * moved_words(nest, memory, bits, work.parents, parents, whole)
+    amounts[12] = max(amounts[12], words_of(nest, memory, most, bits))
+    own, own_most = moved(work.members, members, whole)
+    if not mac:
+        memory = nest.memory[o, level]
+        amounts[9] += times * own
+        amounts[10] += times * own * bits
+        amounts[11] += times * moved_words(nest, memory, bits, work.members, members, whole)
+        amounts[13] = max(amounts[13], words_of(nest, memory, own_most, bits))
+    for f in range(low, high):
+        boundary = nest.first_slot[f]
+        root_elements, root_most = elements, most
+        if boundary != above:
+            parents, _ = tile_lists(nest, o, level, boundary, j, after, before, padding, work, space)
+            root_elements, root_most = moved(work.parents, parents, whole)
+        hops = root_elements
+        if nest.link_is_mesh[f]:
+            boundary = nest.first_slot[f + 1]
+            parents, _ = tile_lists(nest, o, level, boundary, j, after, before, padding, work, space)
+            hops, _ = moved(work.parents, parents, whole)
+        links[f, 0] += times * hops
+        links[f, 1] += times * hops * bits
+        links[f, 3] = max(links[f, 3], root_most * bits)
