@@ -228,6 +228,12 @@ def test_odd_architectures_are_warned_of(old: str, new: str, words: str) -> None
         ("    write_energy: 300 pJ\n", "", "memories.dram.write_energy", "required key is missing"),
         ("buffers: {weight: 1}", "buffers: {weight: 3}", "memories.glb.buffers.weight", "allowed: 1, 2"),
         ("weight: must,", "weight: always,", "memories.rf.keep.weight", "allowed: must, may, never"),
+        (
+            "write_energy: 300 pJ",
+            "write_energy: 300 pJ\n    keep: {input: never}",
+            "memories.dram.keep.input",
+            "every",
+        ),
         ("packing: aligned", "packing: alinged", "memories.rf.packing", "did you mean 'aligned'"),
         ("[dram, glb, pe, rf]", "[dram, glb, pe]", "memories.rf", "does not stand in 'hierarchy'"),
         ("[dram, glb, pe, rf]", "[dram, gbl, pe, rf]", "hierarchy[1]", "did you mean 'glb'"),

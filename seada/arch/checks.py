@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from itertools import takewhile
 from math import prod
 
 from seada.arch import config as cfg
@@ -114,11 +113,6 @@ def _dims(config: cfg.ArchConfig) -> Iterator[Problem]:
             yield path, error.message
 
 
-def _before_fanouts(config: cfg.ArchConfig) -> Iterator[str]:
-    """Names of the hierarchy outside the first fanout."""
-    return takewhile(lambda name: name not in config.fanouts, config.hierarchy)
-
-
 def _bits(number: cfg.Number) -> Fraction:
     return parse_quantity(number.value, {"bit"}).value
 
@@ -139,10 +133,11 @@ def _memory_sizes(config: cfg.ArchConfig) -> Iterator[Problem]:
                 yield (*path, "size"), f"the size of {bits} bit holds no word of {word} bit"
         if {memory.keep.weight, memory.keep.input, memory.keep.output} == {"never"}:
             yield (*path, "keep"), "a memory that never keeps anything has no use; remove it"
-    outside = [name for name in _before_fanouts(config) if name in config.memories]
+    outermost = config.memories.get(config.hierarchy[0])
     for role in ROLES:
-        if outside and all(getattr(config.memories[name].keep, role) == "never" for name in outside):
-            yield ("memories", outside[0], "keep"), f"no memory outside all fanouts may keep the {role}"
+        if outermost is not None and getattr(outermost.keep, role) == "never":
+            where = ("memories", config.hierarchy[0], "keep", role)
+            yield where, "the outermost memory holds every tensor; allowed: must, may"
     instances = prod(axis.size for fanout in config.fanouts.values() for axis in fanout.axes.values())
     if instances > MAX_INSTANCES:
         yield ("fanouts",), f"{instances} PEs are more than the limit of {MAX_INSTANCES}"
