@@ -1,7 +1,7 @@
 """Write the shipped networks without weights into `workloads/`, from the tables of their publications.
 
-- ``resnet50.yaml``: He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1 (50 layers),
-  with the stride of a stage in its first 3x3 convolution (known as v1.5, as torchvision builds it).
+- ``resnet50.yaml``: He et al., "Deep Residual Learning for Image Recognition", CVPR 2016, table 1 (50
+  layers), with the stride of a stage in its first 3x3 convolution (known as v1.5, as torchvision builds it).
 - ``mobilenet_v2.yaml``: Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", CVPR 2018,
   table 2.
 - ``bert_base_layer.yaml``: one encoder layer of Devlin et al., "BERT", NAACL 2019 (base: width 768, 12 heads,
