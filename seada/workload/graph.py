@@ -19,6 +19,7 @@ MAX_RANK = 12
 MAX_SIZE = 2**40
 MAX_ELEMENTS = 2**48
 MAX_GRAPH_NODES = 100_000
+MAX_PARAMETER_ELEMENTS = 65_536
 
 _REDUCTIONS = (
     *("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2"),

@@ -44,7 +44,7 @@ def build_network(graph: Graph) -> Network:
         state.shapes[name] = check_shape(name, shape)
     nodes = []
     for node in execution_order(graph.nodes, state.shapes):
-        shape_node(node, state.shapes, graph.shapes.get)
+        shape_node(node, state.shapes, graph.shapes)
         lowered = _lower(node, state)
         nodes.append(lowered)
         state.producers.update(dict.fromkeys(filter(None, node.outputs), lowered))
@@ -64,13 +64,20 @@ def build_network(graph: Graph) -> Network:
     )
 
 
-def shape_node(node: GraphNode, shapes: dict[str, Shape], stated: ShapeSource) -> None:
+def shape_node(
+    node: GraphNode,
+    shapes: dict[str, Shape],
+    stated: Mapping[str, Shape],
+    fallback: ShapeSource = lambda name: None,
+) -> None:
     """Infer the output shapes of a node and put them into `shapes`.
 
     Parameters
     ----------
-    stated : callable
-        What the file says of a tensor, or None; used where there is no rule of our own, else checked.
+    stated : mapping
+        Shapes that the file states: used where there is no rule of our own, else checked.
+    fallback : callable
+        Asked for the shape of a tensor where neither is known.
 
     Raises
     ------
@@ -86,7 +93,9 @@ def shape_node(node: GraphNode, shapes: dict[str, Shape], stated: ShapeSource) -
         if not name:
             continue
         own = inferred[index] if inferred is not None and index < len(inferred) else None
-        given = stated(name)
+        given = stated.get(name)
+        if own is None and given is None:
+            given = fallback(name)
         if own is None and given is None:
             raise WorkloadError(
                 f"node {node.name} ({node.type}): the shape of tensor {name!r} is not known; state it, "
