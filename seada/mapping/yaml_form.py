@@ -5,25 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from seada.config.base import ConfigModel, SchemaVersion
 from seada.config.yaml_file import (
     Document,
-    config_error,
     parse_yaml_text,
     read_document,
     resolve_scalar,
     validate_document,
 )
-from seada.errors import Place
 from seada.mapping.nest import Keep, Loop, Mapping
-from seada.workload.layer import ROLES
 
 SCHEMA_VERSION = 1
 MAX_STEP = 2**40
-_KEEP_KEYS = frozenset({"keep", "operand"})
-_LOOP_KEYS = frozenset({"loop", "step", "on"})
+_KEYS = ("keep", "operand", "loop", "step", "on")
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=64)]
 _Axis = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*$", max_length=129)]
@@ -42,6 +38,16 @@ class NodeConfig(ConfigModel):
     """Extent of the dimension below the loop; the last iteration may be shorter."""
     on: _Axis | None = None
     """``fanout.axis`` of a spatial loop; a temporal loop has none."""
+
+    @model_validator(mode="after")
+    def _check(self) -> NodeConfig:
+        given = {key for key in _KEYS if getattr(self, key) is not None}
+        if given not in ({"keep", "operand"}, {"loop", "step"}, {"loop", "step", "on"}):
+            raise ValueError(
+                f"has the keys {', '.join(sorted(given)) or 'none'}; allowed: keep and operand, "
+                "or loop and step, with on for a spatial loop"
+            )
+        return self
 
 
 class MappingConfig(ConfigModel):
@@ -121,27 +127,12 @@ def mapping_from_document(document: Document) -> Mapping:
         If a node is neither a loop nor a keep, or anything else is wrong.
     """
     config = validate_document(document, MappingConfig)
-    places: list[Place] = []
-    nodes: list[Loop | Keep] = []
-    for index, described in enumerate(config.nodes):
-        problem = _problem(described)
-        if problem:
-            places.append(document.place(("nodes", index), problem))
-        elif described.keep is not None and described.operand is not None:
-            nodes.append(Keep(described.keep, described.operand))
-        elif described.loop is not None and described.step is not None:
-            nodes.append(Loop(described.loop, described.step, described.on))
-    if places:
-        raise config_error(places)
-    return Mapping(tuple(nodes))
+    return Mapping(tuple(_node(described) for described in config.nodes))
 
 
-def _problem(node: NodeConfig) -> str:
-    """What is wrong with the keys of one node, if anything."""
-    given = {key for key in (*_KEEP_KEYS, *_LOOP_KEYS) if getattr(node, key) is not None}
-    if given == _KEEP_KEYS or given in ({"loop", "step"}, _LOOP_KEYS):
-        return ""
-    return (
-        f"has the keys {', '.join(sorted(given)) or 'none'}; allowed: keep and operand "
-        f"({', '.join(ROLES)}), or loop and step, with on for a spatial loop"
-    )
+def _node(described: NodeConfig) -> Loop | Keep:
+    if described.keep is not None and described.operand is not None:
+        return Keep(described.keep, described.operand)
+    assert described.loop is not None
+    assert described.step is not None
+    return Loop(described.loop, described.step, described.on)
