@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from seada.config.base import ConfigModel, SchemaVersion
 from seada.config.yaml_file import (
@@ -22,7 +22,16 @@ MAX_STEP = 2**40
 _KEYS = ("keep", "operand", "loop", "step", "on")
 
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*$", max_length=64)]
-_Axis = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_-]*\.[A-Za-z_][A-Za-z0-9_-]*$", max_length=129)]
+
+
+def _check_axis(text: str) -> str:
+    fanout, dot, axis = text.partition(".")
+    if not (fanout and dot and axis and "." not in axis):
+        raise ValueError(f"{text!r} is no axis; write fanout.axis, such as pe.x")
+    return text
+
+
+_Axis = Annotated[str, AfterValidator(_check_axis), Field(max_length=129)]
 
 
 class NodeConfig(ConfigModel):
