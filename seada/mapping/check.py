@@ -1,7 +1,7 @@
 """The rules that a mapping must obey on its hardware; `check` names every one that is broken.
 
 - Loops split every dimension of the layer down to 1; a step lies between 1 and the extent above it.
-- The outermost keep of each operand is in the outermost memory that may keep it, above all loops; the keeps
+- The outermost keep of each operand is in the outermost memory, above all loops; the keeps
   of one operand follow the order of the memories, each memory once, and respect ``must`` and ``never``.
 - Spatial loops of a fanout stand below the keeps of the memories outside it and above those inside it, in
   the order of the fanouts; their trips fit on the axis, which must allow the dimension.
@@ -100,8 +100,8 @@ def _loops(nest: Nest) -> Iterator[Violation]:
 def _keeps(nest: Nest) -> Iterator[Violation]:
     """The chain of each operand: begins outermost, follows the hierarchy, respects the memories' rules."""
     first_loop = nest.loops[0].position if nest.loops else None
+    home = nest.setup.arch.memories[0].name
     for role, chain in nest.chains.items():
-        home = home_memory(nest.setup, role)
         if not chain or chain[0].keep.memory != home or _is_below(chain[0], first_loop):
             have = _describe_first(chain, first_loop)
             yield Violation("outermost keep", home, role, f"kept in {home} above all loops", have)
@@ -112,12 +112,6 @@ def _keeps(nest: Nest) -> Iterator[Violation]:
                 need = f"kept above {outer.keep.memory}"
                 yield Violation("order of keeps", inner.keep.memory, role, need, "kept below it")
         yield from _keep_rules(nest.setup, role, {placed.keep.memory for placed in chain})
-
-
-def home_memory(setup: Setup, role: str) -> str:
-    """The outermost memory that may keep an operand: where its whole tensor rests."""
-    o = ROLES.index(role)
-    return next(m.name for m in setup.arch.memories if m.keep[o] != "never")
 
 
 def _is_below(placed: PlacedKeep, first_loop: int | None) -> bool:
