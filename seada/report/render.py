@@ -1,0 +1,42 @@
+"""Figures to bytes: PNG files and SVG that stands inside a page; the same bytes for the same result."""
+
+from __future__ import annotations
+
+import io
+import re
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from seada.report.figures import STYLE
+
+PNG_DPI = 160
+_NUMBER = re.compile(r"(?<![#\w])-?\d+\.\d{3,}")
+
+
+def png_bytes(figure: Figure) -> bytes:
+    """The figure as a PNG of `PNG_DPI`, without times in its metadata."""
+    buffer = io.BytesIO()
+    with rc_context(STYLE):
+        figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": "seada"})
+    return buffer.getvalue()
+
+
+def svg_element(figure: Figure, name: str, title: str) -> str:
+    """The figure as one SVG element for an HTML page, scaled to the width of its container.
+
+    Ids are prefixed by `name`, because all figures of a page share one document.
+    """
+    buffer = io.StringIO()
+    with rc_context(STYLE):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = re.sub(r'(xlink:href|href)="#', rf'\1="#{name}-', text)
+    text = re.sub(r"url\(#", f"url(#{name}-", text)
+    text = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}", text)
+    opening = f'<svg role="img" aria-label="{title}" '
+    text = text.replace("<svg ", opening, 1)
+    return re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1)
