@@ -36,7 +36,7 @@ def count_with_ports(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Coun
     work, space = _scratch(int(nest.span))
     transition(nest, 0, 0, 0, 1, work, space, FIRST)
     transition(nest, 0, 0, 0, 1, work, space, LAST)
-    body = int(walk(nest, 0, 0, FIRST, LAST, 1, work, space))
+    body = int(walk(nest, work, space))
     return _counts(setup, nest, work), *_timing(setup, nest, work, body)
 
 

@@ -162,22 +162,42 @@ def mac_step(nest: Nest, times: int, local: int, work: Work, space: Ints, traffi
 
 
 @kernel
-def steps_below(nest: Nest, j: int, times: int, local: int, work: Work, space: Ints, traffic) -> int:  # type: ignore[no-untyped-def]
+def stand_at_run(nest: Nest, loop: int, r: int, work: Work) -> int:
+    """Put a loop at the first iteration of its run number r; returns the run's length."""
+    work.run[loop] = r
+    work.after[loop] = work.runs[loop, r]
+    work.at_last[loop] = r == work.run_count[loop] - 1
+    return int(work.runs[loop, r + 1] - work.runs[loop, r])
+
+
+@kernel
+def steps_below(nest: Nest, j: int, times: int, work: Work, space: Ints, traffic) -> int:  # type: ignore[no-untyped-def]
     """Steps of the loops after j, where no tile changes; returns how many there are in one pass."""
-    if j == nest.temporals:
-        mac_step(nest, times * local, local, work, space, traffic)
-        return 1
-    loop = j + 1
-    runs = work.runs[loop]
-    count = find_runs(nest, loop, work.after, work.slots, runs)
     steps = 0
-    for r in range(count):
-        length = runs[r + 1] - runs[r]
-        work.after[loop] = runs[r]
-        work.at_last[loop] = runs[r + 1] == runs[count]
-        steps += length * steps_below(nest, loop, times, local * length, work, space, traffic)
-    work.after[loop] = 0
-    return steps
+    loop = j
+    work.copies[j] = 1
+    descending = True
+    while True:
+        if descending and loop < nest.temporals:
+            loop += 1
+            work.run_count[loop] = find_runs(nest, loop, work.after, work.slots, work.runs[loop])
+            length = stand_at_run(nest, loop, 0, work)
+            work.copies[loop] = work.copies[loop - 1] * length
+            continue
+        if descending:
+            local = work.copies[loop]
+            mac_step(nest, times * local, local, work, space, traffic)
+            steps += local
+            descending = False
+        if loop == j:
+            return steps
+        if work.run[loop] + 1 < work.run_count[loop]:
+            length = stand_at_run(nest, loop, work.run[loop] + 1, work)
+            work.copies[loop] = work.copies[loop - 1] * length
+            descending = True
+        else:
+            work.after[loop] = 0
+            loop -= 1
 
 
 @kernel
@@ -210,47 +230,112 @@ def level_time(nest: Nest, g: int, inner: int, enter: int, leave: int, work: Wor
     return greatest(into[SINGLE_FILL], nest.ports) + busiest + greatest(out[SINGLE_DRAIN], nest.ports)
 
 
-@kernel
-def walk(nest: Nest, g: int, j: int, enter: int, leave: int, times: int, work: Work, space: Ints) -> int:
-    """Ticks of everything inside timing level g below temporal loop j; port traffic goes to ``work.traffic[g + j]``.
+ENTER, LEAVE, TIMES, TICKS, PART, ONWARD = 0, 1, 2, 3, 4, 5
 
-    `enter` and `leave` are handles of the transitions into and out of this pass, which happens `times` times. The loop
-    below is split into runs of equal iterations; within a run the first, the last and those between differ only in
-    the transitions around them.
-    """
-    traffic = work.traffic[g + j]
-    for p in range(nest.ports):
-        traffic[p] = 0
-    if g < nest.timing_levels and nest.timing_position[g] == j:
-        inner = walk(nest, g + 1, j, enter, leave, times, work, space)
-        return level_time(nest, g, inner, enter, leave, work, work.traffic[g + j + 1], traffic)
-    if j == nest.last_change:
-        steps = steps_below(nest, j, times, 1, work, space, traffic)
-        return steps * nest.cycles_per_step * nest.ticks_per_cycle
-    loop = j + 1
+
+@kernel
+def open_run(nest: Nest, depth: int, loop: int, r: int, work: Work, space: Ints) -> None:
+    """Begin run r of a loop: work out the transitions within it and out of it."""
+    frame = work.frames[depth]
     runs = work.runs[loop]
-    below = work.traffic[g + loop]
-    count = find_runs(nest, loop, work.after, work.slots, runs)
+    length = runs[r + 1] - runs[r]
+    frame[PART] = 0
+    frame[ONWARD] = frame[LEAVE]
+    if length > 1:
+        transition(nest, loop, runs[r], runs[r] + 1, frame[TIMES] * (length - 1), work, space, 2 + 3 * loop)
+    if r < work.run_count[loop] - 1:
+        frame[ONWARD] = 3 + 3 * loop + r % 2
+        transition(nest, loop, runs[r + 1] - 1, runs[r + 1], frame[TIMES], work, space, frame[ONWARD])
+    stand_at_run(nest, loop, r, work)
+
+
+@kernel
+def copies_of_part(length: int, part: int) -> int:
+    """How many iterations of a run part 0, 1 or 2 stands for: the first, those between, the last."""
+    return length - 2 if length > 2 and part == 1 else 1
+
+
+@kernel
+def open_part(nest: Nest, depth: int, loop: int, work: Work) -> None:
+    """Prepare the frame below for one part of the present run."""
+    frame, below = work.frames[depth], work.frames[depth + 1]
+    r = work.run[loop]
+    length = work.runs[loop, r + 1] - work.runs[loop, r]
     within = 2 + 3 * loop
-    ticks = 0
-    enter_run = enter
-    for r in range(count):
-        length = runs[r + 1] - runs[r]
-        onward = leave
-        if length > 1:
-            transition(nest, loop, runs[r], runs[r] + 1, times * (length - 1), work, space, within)
-        if r < count - 1:
-            onward = 3 + 3 * loop + r % 2
-            transition(nest, loop, runs[r + 1] - 1, runs[r + 1], times, work, space, onward)
-        for part in range(min(length, 3)):
-            copies = length - 2 if length > 2 and part == 1 else 1
-            work.after[loop] = runs[r]
-            work.at_last[loop] = r == count - 1
-            came = enter_run if part == 0 else within
-            goes = onward if part == min(length, 3) - 1 else within
-            ticks += copies * walk(nest, g, loop, came, goes, times * copies, work, space)
+    came = frame[ENTER] if r == 0 else 3 + 3 * loop + (r - 1) % 2
+    below[ENTER] = came if frame[PART] == 0 else within
+    below[LEAVE] = frame[ONWARD] if frame[PART] == min(length, 3) - 1 else within
+    below[TIMES] = frame[TIMES] * copies_of_part(length, frame[PART])
+    stand_at_run(nest, loop, r, work)
+
+
+@kernel
+def close_part(nest: Nest, depth: int, loop: int, work: Work, space: Ints) -> bool:
+    """Take in the result of the part below and open the next; False when the loop is through."""
+    frame = work.frames[depth]
+    r = work.run[loop]
+    length = work.runs[loop, r + 1] - work.runs[loop, r]
+    copies = copies_of_part(length, frame[PART])
+    frame[TICKS] += copies * work.frames[depth + 1, TICKS]
+    for p in range(nest.ports):
+        work.traffic[depth, p] += copies * work.traffic[depth + 1, p]
+    frame[PART] += 1
+    if frame[PART] == min(length, 3):
+        if r + 1 == work.run_count[loop]:
+            work.after[loop] = 0
+            return False
+        open_run(nest, depth, loop, r + 1, work, space)
+    open_part(nest, depth, loop, work)
+    return True
+
+
+@kernel
+def walk(nest: Nest, work: Work, space: Ints) -> int:
+    """Ticks of the whole nest; port traffic goes to ``work.traffic[0]``, counts to the counters.
+
+    A depth-first walk without recursion. Depth counts timing levels and loops passed. Each loop is split into runs of
+    equal iterations; within a run the first, the last and those between differ only in the transitions around them.
+    """
+    depth, g, j = 0, 0, 0
+    work.frames[0, ENTER] = FIRST
+    work.frames[0, LEAVE] = LAST
+    work.frames[0, TIMES] = 1
+    descending = True
+    while True:
+        frame = work.frames[depth]
+        is_level = g < nest.timing_levels and nest.timing_position[g] == j
+        if descending:
+            frame[TICKS] = 0
             for p in range(nest.ports):
-                traffic[p] += copies * below[p]
-        enter_run = onward
-    work.after[loop] = 0
-    return ticks
+                work.traffic[depth, p] = 0
+            if is_level:
+                for k in range(3):
+                    work.frames[depth + 1, k] = frame[k]
+                depth, g = depth + 1, g + 1
+            elif j < nest.last_change:
+                loop = j + 1
+                work.run_count[loop] = find_runs(nest, loop, work.after, work.slots, work.runs[loop])
+                open_run(nest, depth, loop, 0, work, space)
+                open_part(nest, depth, loop, work)
+                depth, j = depth + 1, j + 1
+            else:
+                steps = steps_below(nest, j, frame[TIMES], work, space, work.traffic[depth])
+                frame[TICKS] = steps * nest.cycles_per_step * nest.ticks_per_cycle
+                descending = False
+            continue
+        if depth == 0:
+            return int(frame[TICKS])
+        # what encloses this depth: the level before, if it stands at this position, else a loop
+        depth -= 1
+        if g > 0 and nest.timing_position[g - 1] == j:
+            g -= 1
+            outer = work.frames[depth]
+            outer[TICKS] = level_time(
+                nest, g, work.frames[depth + 1, TICKS], outer[ENTER], outer[LEAVE], work,
+                work.traffic[depth + 1], work.traffic[depth],
+            )  # fmt: skip
+        else:
+            j -= 1
+            if close_part(nest, depth, j + 1, work, space):
+                depth, j = depth + 1, j + 1
+                descending = True

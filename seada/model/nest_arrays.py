@@ -109,6 +109,10 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("loads", (HANDLES, TIMING, 4, PORTS)),  # ticks of single fills, double fills, single drains, double drains
     ("chain", (3, 2)),  # ticks of the longest way of first fills and last drains
     ("traffic", (TIMING + TEMPORAL + 2, PORTS)),
+    ("run", (TEMPORAL + 1,)),  # of each loop: present run, how many, copies of the position it stands for
+    ("run_count", (TEMPORAL + 1,)),
+    ("copies", (TEMPORAL + 1,)),
+    ("frames", (TIMING + TEMPORAL + 2, 6)),  # of each depth: enter, leave, times, ticks, part, handle onward
     ("moves", (HANDLES, 3)),  # whether the innermost tile of an operand changes
     ("steps", (2,)),  # steps, steps of all PEs
 ]
