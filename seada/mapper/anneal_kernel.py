@@ -199,8 +199,8 @@ def propose(p: Problem, genome: IntArray, generator: IntArray) -> bool:
     keeps = slots * dims
     kind = draw(generator, 100)
     if kind >= 94:
-        at = 3 + draw(generator, 3 * memories)
-        if at >= 3 * memories or p.keeps[at // 3, at % 3] != 1:
+        at = draw(generator, 3 * memories)
+        if p.keeps[at // 3, at % 3] != 1:
             return False
         genome[keeps + at] = 1 - genome[keeps + at]
         return True
@@ -225,7 +225,7 @@ def neighbour(p: Problem, genome: IntArray, index: int) -> bool:
     keeps = slots * dims
     orders = p.orders
     if index < 3 * memories:
-        if index < 3 or p.keeps[index // 3, index % 3] != 1:
+        if p.keeps[index // 3, index % 3] != 1:
             return False
         genome[keeps + index] = 1 - genome[keeps + index]
         return True

@@ -69,6 +69,11 @@ PROBLEM = np.dtype(
         ("buffers", np.int64, (MAX_MEMORIES, 3)),
         # 0 never, 1 may, 2 must.
         ("keeps", np.int64, (MAX_MEMORIES, 3)),
+        # Memory where each operand rests; role that a constraint makes stationary, dimension of kernel rows that
+        # a constraint keeps together (-1 if none).
+        ("home", np.int64, (3,)),
+        ("stationary", np.int64),
+        ("row_dim", np.int64),
         # Per fanout; `joins` by role: multicast of weight and input, reduction of output.
         ("joins", np.int64, (MAX_FANOUTS, 3)),
         ("addition_energy", np.float64, (MAX_FANOUTS,)),
@@ -526,8 +531,9 @@ def accumulate_macs(p: Problem, tables: FloatArray, parent: int, w: Scratch) -> 
     start_union(p, slot, w)
     outputs = summed_tiles(p, tables, OUTPUT, w)
     visits = reduction_trips(p, slot, False, w)
-    continued = outputs * (visits - 1.0) if slot > 0 else 0.0
-    started = outputs * outside * visits - continued if slot > 0 else outputs
+    resting = parent == p.home[OUTPUT]
+    continued = 0.0 if resting else outputs * (visits - 1.0)
+    started = outputs if resting else outputs * outside * visits - continued
     drop_nothing(p, w)
     bottom = p.slots
     start_union(p, bottom, w)
@@ -623,11 +629,51 @@ def accumulation_allowed(p: Problem, w: Scratch) -> bool:
 
 
 @kernel
+def innermost_keep(p: Problem, role: int, w: Scratch) -> int:
+    """The memory that feeds the MACs with an operand (or takes their sums)."""
+    memory = p.memories - 1
+    while w.kept[memory, role] == 0:
+        memory -= 1
+    return memory
+
+
+@kernel
+def follows_dataflow(p: Problem, w: Scratch) -> bool:
+    """Whether the declared dataflow holds: see `Constraints.dataflow`."""
+    if p.row_dim >= 0:
+        last = max(innermost_keep(p, WEIGHT, w), innermost_keep(p, INPUT, w))
+        for s in range(p.slots):
+            if w.trips[s, p.row_dim] > 1 and (p.slot_spatial[s] != 0 or s < p.memory_slot[last]):
+                return False
+    if p.stationary < 0:
+        return True
+    role = p.stationary
+    inner = innermost_keep(p, role, w)
+    if inner == p.home[role]:
+        return True
+    outer = inner - 1
+    while w.kept[outer, role] == 0:
+        outer -= 1
+    resting = False
+    for s in range(p.memory_slot[outer], p.memory_slot[inner]):
+        if p.slot_spatial[s] != 0:
+            continue
+        order = w.chosen[p.slot_owner[s]]
+        for position in range(p.dims - 1, -1, -1):
+            d = p.order[order, position]
+            if w.trips[s, d] > 1 and p.relevant[role, d] == 0:
+                resting = True
+            elif w.trips[s, d] > 1 and resting:
+                return False
+    return True
+
+
+@kernel
 def charge_chain(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
     """Charge everything that one operand moves; returns the cycles of its first fills (last drains)."""
     memories = p.memories
     w.chain = 0.0
-    parent = p.slot_owner[0]
+    parent = p.home[role]
     while True:
         child = next_keep(p, role, parent, w)
         if child == memories:
@@ -656,7 +702,7 @@ def charge_ramps(p: Problem, role: int, innermost: int, w: Scratch) -> None:
         if p.ramp_role[f] != role:
             continue
         times = 1.0
-        if innermost > 0 and p.buffers[innermost, role] == 1:
+        if innermost != p.home[role] and p.buffers[innermost, role] == 1:
             times = scan_above(p, role, p.memory_slot[innermost], w)
         w.ramp += times * p.ramp_cycles[f]
 
@@ -664,7 +710,9 @@ def charge_ramps(p: Problem, role: int, innermost: int, w: Scratch) -> None:
 @kernel
 def estimate(p: Problem, tables: FloatArray, genome: IntArray, w: Scratch) -> tuple[float, float]:
     """Energy in pJ and latency in cycles of a candidate; infinite if it is no legal mapping."""
-    if not unroll(p, genome, w) or not fits(p, tables, w) or not accumulation_allowed(p, w):
+    if not unroll(p, genome, w) or not fits(p, tables, w):
+        return np.inf, np.inf
+    if not accumulation_allowed(p, w) or not follows_dataflow(p, w):
         return np.inf, np.inf
     count_tiles(p, w)
     for m in range(p.memories):

@@ -43,20 +43,26 @@ def _extents(space: SearchSpace) -> NDArray[np.int64]:
 
 
 def to_mapping(space: SearchSpace, genome: Genome) -> Mapping:
-    """The candidate as a mapping: keeps of a memory stand together above its loops; no loop of one trip."""
+    """The candidate as a mapping: keeps of a memory stand together above its loops; no loop of one trip.
+
+    The keep in which an operand rests stands above all loops.
+    """
     problem, dims = space.problem, len(space.dims)
-    memories = int(problem.memories)
-    keeps = genome[len(space.slots) * dims :][: 3 * memories].reshape(memories, 3)
-    orders = genome[-memories:]
+    memories = [slot.memory for slot in space.slots if slot.memory is not None]
+    keeps = genome[len(space.slots) * dims :][: 3 * len(memories)].reshape(-1, 3)
+    orders = genome[-len(memories) :]
     above = extents_above(space, genome)
-    nodes: list[Loop | Keep] = []
+    nodes: list[Loop | Keep] = [Keep(memories[problem.home[r]], role) for r, role in enumerate(ROLES)]
     memory = -1
     for s, slot in enumerate(space.slots):
-        if slot.memory is None:
-            sequence = np.arange(dims)
-        else:
+        sequence = np.arange(dims)
+        if slot.memory is not None:
             memory += 1
-            nodes.extend(Keep(slot.memory, role) for r, role in enumerate(ROLES) if keeps[memory, r])
+            nodes.extend(
+                Keep(slot.memory, role)
+                for r, role in enumerate(ROLES)
+                if keeps[memory, r] and problem.home[r] != memory
+            )
             sequence = problem.order[orders[memory], :dims][::-1]
         nodes.extend(
             Loop(space.dims[d], int(above[s + 1, d]), slot.axis)

@@ -24,6 +24,7 @@ from seada.mapper.estimate_kernel import (
     Scratch,
 )
 from seada.mapper.window_kernel import window_tables
+from seada.model.evaluate import leakage_pj
 from seada.workload.layer import ROLES, Axis, Layer
 
 KEEP_CODES = {"never": 0, "may": 1, "must": 2}
@@ -110,6 +111,7 @@ def build_space(layer: Layer, setup: Setup) -> SearchSpace:
     for f, fanout in enumerate(fanouts):
         record.joins[f] = (*fanout.multicast, fanout.reduces)
     _fill_compute(record, setup, slots)
+    _fill_dataflow(record, layer, setup, dims, memories)
     return SearchSpace(layer, setup, dims, slots, record, tables)
 
 
@@ -169,11 +171,15 @@ _FANOUT_FIELDS = ("addition_energy", "mesh", "hop_energy", "link_rate", "ramp_ro
 
 
 def _fill_memories(record: Problem, memories: list[Memory]) -> None:
-    """Coefficients, buffers and keep codes; the outermost memory holds everything."""
+    """Coefficients, buffers and keep codes; an operand rests in the outermost memory that may keep it."""
     _fill_table(record, _MEMORY_FIELDS, [_memory_row(memory) for memory in memories])
     for m, memory in enumerate(memories):
         record.buffers[m] = memory.buffers
-        record.keeps[m] = [KEEP_CODES[flag] if m else KEEP_CODES["must"] for flag in memory.keep]
+        record.keeps[m] = [KEEP_CODES[flag] for flag in memory.keep]
+    for role in range(len(ROLES)):
+        able = [m for m, memory in enumerate(memories) if memory.keep[role] != "never"]
+        record.home[role] = able[0]
+        record.keeps[able[0], role] = KEEP_CODES["must"]
 
 
 def _memory_row(memory: Memory) -> tuple[float, ...]:
@@ -204,9 +210,14 @@ def _fanout_row(fanout: Fanout) -> tuple[float, ...]:
 def _fill_compute(record: Problem, setup: Setup, slots: tuple[Slot, ...]) -> None:
     lanes = [s for s, slot in enumerate(slots) if slot.axis is not None and slot.axis.startswith(f"{LANES}.")]
     precision = setup.precision
-    record.step_cycles = setup.mode.cycles_per_step
-    record.step_energy = setup.mode.energy_pj_per_step
-    record.leakage = leakage_pj_per_cycle(setup.arch)
+    mode = setup.mode
+    blocks = [block for block in setup.arch.compute.blocks if block.name == mode.block]
+    idle = sum(b.idle_fraction for b in blocks if b.gating == "none") * mode.energy_pj_per_step
+    pes = setup.arch.instances(setup.arch.compute.name)
+    record.step_cycles = mode.cycles_per_step
+    # All PEs idle all the time, and the steps with work cost only what they add.
+    record.step_energy = mode.energy_pj_per_step - idle
+    record.leakage = leakage_pj(setup.arch, 1, mode.block) + pes * idle / mode.cycles_per_step
     record.lane_slot = lanes[0] if lanes else len(slots)
     record.bits = (
         precision.weight.bits,
@@ -216,13 +227,20 @@ def _fill_compute(record: Problem, setup: Setup, slots: tuple[Slot, ...]) -> Non
     )
 
 
-def leakage_pj_per_cycle(arch: Arch) -> float:
-    """Energy that memories, PE blocks and units leak in one cycle of the array."""
-    watts = sum(m.leakage_w * arch.instances(m.name) for m in arch.memories)
-    watts += sum(block.leakage_w for block in arch.compute.blocks) * arch.instances(arch.compute.name)
-    units = (arch.vector_unit, arch.float_unit)
-    watts += sum(unit.leakage_w for unit in units if unit is not None)
-    return watts / arch.clock_hz * 1e12
+def _fill_dataflow(
+    record: Problem, layer: Layer, setup: Setup, dims: tuple[str, ...], memories: list[Memory]
+) -> None:
+    """The declared dataflow: an operand that rests innermost, or kernel rows that stay together."""
+    dataflow = setup.arch.constraints.dataflow
+    record.stationary = ROLES.index(dataflow) if dataflow in ROLES else -1
+    record.row_dim = -1
+    if record.stationary >= 0:
+        role = int(record.stationary)
+        innermost = max(m for m, memory in enumerate(memories) if memory.keep[role] != "never")
+        record.keeps[innermost, role] = KEEP_CODES["must"]
+    windows = [axis.terms[1][0] for axis in layer.input.axes if len(axis.terms) > 1]
+    if dataflow == "row" and windows and windows[-1] in dims:
+        record.row_dim = dims.index(windows[-1])
 
 
 def _axes(layer: Layer, dims: tuple[str, ...]) -> tuple[list[tuple[int, int, int, int, int]], NDArray[np.float64]]:
