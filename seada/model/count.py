@@ -51,7 +51,7 @@ def _scratch(span: int) -> tuple[Work, Ints]:
     if _THREAD.space.shape[1] < span:
         _THREAD.space = np.zeros((3, span), np.int64)
     _THREAD.space[:] = 0
-    for name in ("counts", "link_counts", "chain", "steps", "stamps", "after", "before", "at_last"):
+    for name in ("counts", "link_counts", "chain", "steps", "stamps", "after", "before", "at_last", "step_key"):
         _THREAD.work[name][:] = 0
     return _THREAD.work, _THREAD.space
 

@@ -200,6 +200,7 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
         border=border,
         border_axis=border_axis,
         uneven=_array([name in nest.uneven for name in names]),
+        step_radix=_step_radix(layer, nest, border, index, count),
         uneven_sums=int(bool(reduction_slots & nest.uneven)),
         element_bits=_array([_bits(precision.weight), _bits(precision.input), _bits(precision.accumulator)]),
         output_bits=_bits(precision.output),
@@ -238,6 +239,25 @@ def _store(record: NestRecord, name: str, value: Ints | int) -> None:
         record[name][tuple(slice(size) for size in shape)] = value
     else:
         record[name] = value
+
+
+def _step_radix(
+    layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], count: dict[str, int]
+) -> Ints:
+    """Weights that number the positions of the loops on which the accesses of a step may depend.
+
+    These are loops over ragged dimensions and, where the MACs read the outermost memory, those that reach padding.
+    """
+    bare = count["input"] == 1
+    radix, weight = [0], 1
+    for loop in nest.temporal:
+        matters = loop.dim in nest.uneven or (bare and border[index[loop.dim]])
+        radix.append(weight if matters else 0)
+        if matters:
+            weight *= -(-layer.extents[loop.dim] // loop.step)
+    if weight * 2 * (len(nest.temporal) + 2) >= 1 << 62:
+        raise OverflowError("the nest has more positions than 62 bits can number")
+    return _array(radix)
 
 
 def _bits(fmt: Format) -> int:

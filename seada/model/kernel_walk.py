@@ -6,7 +6,7 @@ from seada.model.jit import kernel
 from seada.model.kernel_chain import combinations, find_runs, interval, set_slots
 from seada.model.kernel_input import input_transfer
 from seada.model.kernel_output import link_peaks, output_step, output_transfer
-from seada.model.nest_arrays import Ints, Nest, Work
+from seada.model.nest_arrays import REMEMBERED, Ints, Nest, Work
 
 SINGLE_FILL, DOUBLE_FILL, SINGLE_DRAIN, DOUBLE_DRAIN = 0, 1, 2, 3
 FIRST, LAST = 0, 1  # handles of the first fill and the last drain
@@ -136,29 +136,59 @@ def active_elements(nest: Nest, work: Work) -> int:
 
 
 @kernel
-def mac_step(nest: Nest, times: int, local: int, work: Work, space: Ints, traffic) -> None:  # type: ignore[no-untyped-def]
-    """The accesses of the MACs in one step: counted `times`, on the ports of one pass `local` times."""
-    last = nest.temporals
-    done = True
-    for l in range(1, last + 1):
-        if not nest.relevant[2, nest.temporal_dim[l]] and not work.at_last[l]:
-            done = False
-    work.steps[0] += times
-    work.steps[1] += times * active_elements(nest, work)
+def work_out_step(nest: Nest, done: bool, place: int, work: Work, space: Ints) -> None:
+    """Accesses of the MACs in one step, into the place where they are remembered."""
+    work.step_elements[place] = active_elements(nest, work)
     for o in range(3):
-        work.amounts[:] = 0
-        work.links[:] = 0
+        amounts, links = work.step_amounts[place, o], work.step_links[place, o]
+        amounts[:] = 0
+        links[:] = 0
         level = nest.levels[o] - 1
         if o < 2:
-            input_transfer(nest, o, level, last, work.after, work.after, False, 1, work, space, work.amounts, work.links)
+            input_transfer(nest, o, level, nest.temporals, work.after, work.after, False, 1, work, space, amounts, links)
         else:
-            output_step(nest, work.after, done, 1, work, work.amounts, work.links)
-        record(nest, o, level, times, work)
+            output_step(nest, work.after, done, 1, work, amounts, links)
+
+
+@kernel
+def find_step(nest: Nest, work: Work, space: Ints) -> int:
+    """Place of the accesses of the present step, worked out at most once for steps that are alike."""
+    done = 1
+    key = 0
+    deepest = 0
+    for l in range(1, nest.temporals + 1):
+        key += nest.step_radix[l] * work.after[l]
+        if not nest.relevant[2, nest.temporal_dim[l]]:
+            if not work.at_last[l]:
+                done = 0
+            if work.after[l] > 0:
+                deepest = l
+    key = (key * (nest.temporals + 1) + deepest) * 2 + done + 1
+    place = key % REMEMBERED
+    if work.step_key[place] != key:
+        work_out_step(nest, done == 1, place, work, space)
+        work.step_key[place] = key
+    return int(place)
+
+
+@kernel
+def mac_step(nest: Nest, times: int, local: int, work: Work, space: Ints, traffic) -> None:  # type: ignore[no-untyped-def]
+    """The accesses of the MACs in one step: counted `times`, on the ports of one pass `local` times."""
+    place = find_step(nest, work, space)
+    work.steps[0] += times
+    work.steps[1] += times * work.step_elements[place]
+    for o in range(3):
+        amounts, links = work.step_amounts[place, o], work.step_links[place, o]
+        level = nest.levels[o] - 1
+        for k in range(12):
+            work.counts[o, level, k] += times * amounts[k]
         memory = nest.memory[o, level - 1]
-        load(nest, traffic, nest.read_port[memory], local * (work.amounts[12] + work.amounts[16]))
-        load(nest, traffic, nest.write_port[memory], local * work.amounts[15])
+        load(nest, traffic, nest.read_port[memory], local * (amounts[12] + amounts[16]))
+        load(nest, traffic, nest.write_port[memory], local * amounts[15])
         for f in range(nest.fanouts_above[o, level - 1], nest.fanouts_above[o, level]):
-            load(nest, traffic, nest.link_port[f], local * (work.links[f, 3] + work.links[f, 4]))
+            for k in range(3):
+                work.link_counts[o, f, k] += times * links[f, k]
+            load(nest, traffic, nest.link_port[f], local * (links[f, 3] + links[f, 4]))
 
 
 @kernel

@@ -21,6 +21,7 @@ Work = Any  # a record of WORK
 DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = 12, 64, 32, 8, 10, 10, 8, 32, 24, 32
 ROWS, COLUMNS = 1024, 8 + 2 * LEVELS
 RUNS = 2048
+REMEMBERED = 1024
 SHARERS = 4096
 HANDLES = 8 + 3 * TEMPORAL
 
@@ -56,6 +57,7 @@ _NEST_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("border", (DIMS,)),  # 1 where windows that slide along it may touch padding, 2 for kernel dimensions of these
     ("border_axis", (DIMS,)),  # axis of the input that the dimension slides along
     ("uneven", (DIMS,)),  # 1 where some trip of the dimension's chain is ragged
+    ("step_radix", (TEMPORAL + 1,)),  # weight of a loop's index in the key of a step, 0 if it makes no difference
     ("uneven_sums", ()),  # 1 where a reduction dimension with slots has a ragged trip
     ("element_bits", (3,)),  # weight, input, accumulator
     ("output_bits", ()),
@@ -115,6 +117,10 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("frames", (TIMING + TEMPORAL + 2, 6)),  # of each depth: enter, leave, times, ticks, part, handle onward
     ("moves", (HANDLES, 3)),  # whether the innermost tile of an operand changes
     ("steps", (2,)),  # steps, steps of all PEs
+    ("step_key", (REMEMBERED,)),  # accesses of one step of the MACs that were worked out before
+    ("step_amounts", (REMEMBERED, 3, 17)),
+    ("step_links", (REMEMBERED, 3, FANOUTS, 5)),
+    ("step_elements", (REMEMBERED,)),
 ]
 
 NEST = np.dtype([(name, np.int64, shape) if shape else (name, np.int64) for name, shape in _NEST_FIELDS])
