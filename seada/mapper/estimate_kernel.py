@@ -43,6 +43,8 @@ PROBLEM = np.dtype(
         # Per dimension, and per operand and dimension: 1 where the operand depends on it.
         ("extents", np.float64, (MAX_DIMS,)),
         ("relevant", np.int64, (3, MAX_DIMS)),
+        # 1 where the dimension is one of two that make a sliding window of the operand.
+        ("window", np.int64, (3, MAX_DIMS)),
         # Per operand axis; `axis_base` is a row of `tables`, or -1 for a plain dimension; `axis_second` may be -1.
         ("axis_role", np.int64, (MAX_AXES,)),
         ("axis_first", np.int64, (MAX_AXES,)),
@@ -105,12 +107,16 @@ SCRATCH = np.dtype(
         ("counts", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
         ("active", np.float64, (MAX_SLOTS + 1,)),
         # Of the keep in hand: trips of loops that leave its tile alone, whether it changes at all, the loop
-        # along which it slides; extents joined over fanouts, and tiles that are not joined.
+        # along which it slides. Of a transfer through fanouts: extents of the joined tile, such transfers along
+        # each dimension, instances joined, those of them whose windows lie apart, instances not joined.
         ("dropped", np.float64, (MAX_DIMS,)),
         ("changes", np.int64),
         ("slide_dim", np.int64),
         ("slide_trips", np.float64),
-        ("union", np.float64, (MAX_DIMS,)),
+        ("span", np.float64, (MAX_DIMS,)),
+        ("tiles", np.float64, (MAX_DIMS,)),
+        ("joined", np.float64),
+        ("spread", np.float64),
         ("separate", np.float64),
         # Sums: words per memory, words of the first tiles (or last ones) by port, bits per fanout instance.
         ("reads", np.float64, (MAX_MEMORIES,)),
@@ -181,16 +187,16 @@ def count_tiles(p: Problem, w: Scratch) -> None:
 
 @kernel
 def largest_tile(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
-    """Elements of the largest tile of an operand with the extents in ``w.union``."""
+    """Elements of the largest tile of an operand with the extents in ``w.span``."""
     elements = 1.0
     for a in range(p.axes):
         if p.axis_role[a] != role:
             continue
-        first = w.union[p.axis_first[a]]
+        first = w.span[p.axis_first[a]]
         if p.axis_base[a] < 0:
             elements *= first
         else:
-            second = w.union[p.axis_second[a]] if p.axis_second[a] >= 0 else 1.0
+            second = w.span[p.axis_second[a]] if p.axis_second[a] >= 0 else 1.0
             row = p.axis_base[a] + int(first) * p.axis_row[a] + int(second)
             elements *= tables[row, TABLE_LARGEST]
     return elements
@@ -198,7 +204,7 @@ def largest_tile(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float
 
 @kernel
 def summed_tiles(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float:
-    """Elements of all tiles with extents ``w.union`` together, each position of the operand visited once.
+    """Elements of all tiles with extents ``w.span`` together, each position of the operand visited once.
 
     Along ``w.slide_dim`` all but one of ``w.slide_trips`` tiles bring only what the tile before did not hold.
     """
@@ -210,8 +216,8 @@ def summed_tiles(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float
         if p.axis_base[a] < 0:
             elements *= p.extents[first_dim]
             continue
-        second = w.union[second_dim] if second_dim >= 0 else 1.0
-        row = p.axis_base[a] + int(w.union[first_dim]) * p.axis_row[a] + int(second)
+        second = w.span[second_dim] if second_dim >= 0 else 1.0
+        row = p.axis_base[a] + int(w.span[first_dim]) * p.axis_row[a] + int(second)
         total = tables[row, TABLE_SUM]
         if w.slide_dim >= 0 and (w.slide_dim == first_dim or w.slide_dim == second_dim):
             column = TABLE_SLIDE_FIRST if w.slide_dim == first_dim else TABLE_SLIDE_SECOND
@@ -284,17 +290,13 @@ def scan_above(p: Problem, role: int, slot: int, w: Scratch) -> float:
 
 
 @kernel
-def positions(p: Problem, w: Scratch, slot: int, role: int, only_irrelevant: bool) -> float:
-    """Tiles of the extents in ``w.union`` along all (or all irrelevant) dimensions; dropped loops count once.
-
-    `slot` is where the union began: its counts hold for dimensions that were not joined.
-    """
+def positions(p: Problem, w: Scratch, role: int, only_irrelevant: bool) -> float:
+    """Transfers along all (or all irrelevant) dimensions; dropped loops count once."""
     count = 1.0
     for d in range(p.dims):
         if only_irrelevant and p.relevant[role, d] != 0:
             continue
-        union = w.union[d]
-        tiles = w.counts[slot, d] if union == w.above[slot, d] else np.ceil(p.extents[d] / union)
+        tiles = w.tiles[d]
         if w.dropped[d] > 1.0:
             tiles = max(1.0, tiles / w.dropped[d])
         count *= tiles
@@ -303,25 +305,45 @@ def positions(p: Problem, w: Scratch, slot: int, role: int, only_irrelevant: boo
 
 @kernel
 def start_union(p: Problem, slot: int, w: Scratch) -> None:
-    """Begin a union with the tile above a slot."""
+    """Begin a transfer with the tile above a slot."""
     for d in range(p.dims):
-        w.union[d] = w.above[slot, d]
+        w.span[d] = w.above[slot, d]
+        w.tiles[d] = w.counts[slot, d]
+    w.joined = 1.0
+    w.spread = 1.0
     w.separate = 1.0
 
 
 @kernel
-def join_axis(p: Problem, s: int, role: int, w: Scratch) -> None:
-    """Join the tiles of one spatial slot into ``w.union`` (multicast, or reduction of an output)."""
+def join_axis(p: Problem, s: int, bottom: int, role: int, w: Scratch) -> None:
+    """Join the tiles of one spatial slot into one transfer (multicast, or reduction of an output).
+
+    `bottom` is the slot where the transfer began. Tiles of neighbours touch if the step of the spatial loop is
+    what is joined already; else temporal loops inside keep them apart.
+    """
     fanout = p.slot_owner[s]
     joins = p.joins[fanout, role] > 0
     for d in range(p.dims):
         trips = w.trips[s, d]
         if trips == 1:
             continue
-        if joins or (role == OUTPUT and p.relevant[OUTPUT, d] != 0):
-            w.union[d] = min(p.extents[d], w.union[d] * trips)
-        else:
+        if not joins and (role != OUTPUT or p.relevant[OUTPUT, d] == 0):
             w.separate *= trips
+            continue
+        w.joined *= trips
+        if w.above[s + 1, d] == w.span[d]:
+            w.span[d] = w.above[s, d]
+            w.tiles[d] = w.counts[s, d]
+            continue
+        between = 1.0
+        for inner in range(s + 1, bottom):
+            if p.slot_spatial[inner] == 0:
+                between *= w.trips[inner, d]
+        w.tiles[d] = w.counts[s, d] * between
+        if p.window[role, d] != 0:
+            w.spread *= trips
+        else:
+            w.span[d] = min(p.extents[d], w.span[d] * trips)
 
 
 @kernel
@@ -354,8 +376,8 @@ def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child
     top, bottom = p.memory_slot[parent], p.memory_slot[child]
     bits = p.bits[role]
     start_union(p, bottom, w)
-    total = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
-    transfers = positions(p, w, bottom, role, False)
+    total = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
+    transfers = positions(p, w, role, False)
     tile = largest_tile(p, tables, role, w)
     written = moved_words(p, child, transfers, total, tile, bits)
     w.writes[child] += written
@@ -364,14 +386,14 @@ def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child
     for s in range(bottom - 1, top, -1):
         if p.slot_spatial[s] == 0:
             continue
-        join_axis(p, s, role, w)
+        join_axis(p, s, bottom, role, w)
         if is_outermost_axis(p, s) and has_link_cost(p, s):
-            outside = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
+            outside = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
-    total = summed_tiles(p, tables, role, w) * positions(p, w, bottom, role, True)
-    transfers = positions(p, w, bottom, role, False) / w.separate
-    largest = largest_tile(p, tables, role, w) * w.separate
+    total = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
+    transfers = positions(p, w, role, False) / w.separate
+    largest = largest_tile(p, tables, role, w) * w.spread * w.separate
     read = moved_words(p, parent, transfers, total, largest, bits)
     w.reads[parent] += read
     w.energy += read * p.read_energy[parent]
@@ -404,23 +426,20 @@ def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scr
     drop_nothing(p, w)
     bottom = p.slots
     start_union(p, bottom, w)
-    inside = positions(p, w, bottom, role, False)
+    inside = positions(p, w, role, False)
     macs = inside
     for s in range(p.slots - 1, p.memory_slot[parent], -1):
         if p.slot_spatial[s] == 0:
             continue
-        join_axis(p, s, role, w)
+        join_axis(p, s, bottom, role, w)
         if is_outermost_axis(p, s) and has_link_cost(p, s):
-            outside = positions(p, w, bottom, role, False) * largest_tile(p, tables, role, w)
+            outside = positions(p, w, role, False) * largest_tile(p, tables, role, w) * w.spread
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
-    steps = positions(p, w, bottom, role, False)
-    joined = 1.0
-    for d in range(p.dims):
-        joined *= w.union[d]
-    used = macs / (steps * joined)
+    steps = positions(p, w, role, False)
+    used = macs / (steps * w.joined)
     steps /= w.separate
-    largest = largest_tile(p, tables, role, w) * w.separate
+    largest = largest_tile(p, tables, role, w) * w.spread * w.separate
     words = moved_words(p, parent, steps, steps * largest * used, largest, bits)
     w.reads[parent] += words
     w.energy += words * p.read_energy[parent]
@@ -443,19 +462,19 @@ def reduction_trips(p: Problem, slot: int, spatial: bool, w: Scratch) -> float:
 
 
 @kernel
-def add_on_the_way(p: Problem, bottom: int, top: int, sums: float, bits: float, w: Scratch) -> float:
-    """Sums that arrive above slot `top` of `sums` that leave slot `bottom`; charges additions and links."""
+def add_on_the_way(
+    p: Problem, bottom: int, top: int, outputs: float, bits: float, w: Scratch
+) -> float:
+    """Sums that arrive above slot `top` of those that leave slot `bottom`; charges additions and links."""
+    sums = outputs * positions(p, w, OUTPUT, True)
     leaving = sums
     for s in range(bottom - 1, top, -1):
         if p.slot_spatial[s] == 0:
             continue
         fanout = p.slot_owner[s]
         before = sums
-        join_axis(p, s, OUTPUT, w)
-        if p.joins[fanout, OUTPUT] > 0:
-            for d in range(p.dims):
-                if p.relevant[OUTPUT, d] == 0:
-                    sums /= w.trips[s, d]
+        join_axis(p, s, bottom, OUTPUT, w)
+        sums = outputs * positions(p, w, OUTPUT, True)
         w.energy += (before - sums) * p.bits[ACCUMULATOR_BITS] * p.addition_energy[fanout]
         if is_outermost_axis(p, s) and has_link_cost(p, s):
             charge_link(p, s, leaving, sums, bits, w)
@@ -483,12 +502,12 @@ def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scrat
     outside = reduction_trips(p, top, True, w)
     start_union(p, bottom, w)
     outputs = summed_tiles(p, tables, OUTPUT, w)
-    drained = outputs * positions(p, w, bottom, OUTPUT, True)
-    transfers = positions(p, w, bottom, OUTPUT, False)
+    drained = outputs * positions(p, w, OUTPUT, True)
+    transfers = positions(p, w, OUTPUT, False)
     own_complete = outputs if reduction_trips(p, bottom, True, w) == 1.0 else 0.0
     read = write_sums(p, child, transfers, drained, min(own_complete, drained), w)
-    arrived = add_on_the_way(p, bottom, top, drained, p.bits[ACCUMULATOR_BITS], w)
-    arrivals = max(1.0, positions(p, w, bottom, OUTPUT, False) / w.separate)
+    arrived = add_on_the_way(p, bottom, top, outputs, p.bits[ACCUMULATOR_BITS], w)
+    arrivals = max(1.0, positions(p, w, OUTPUT, False) / w.separate)
     complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
     written = write_sums(p, parent, arrivals, arrived, min(complete, arrived), w)
     returned, added = 0.0, 0.0
@@ -537,9 +556,8 @@ def accumulate_macs(p: Problem, tables: FloatArray, parent: int, w: Scratch) -> 
     drop_nothing(p, w)
     bottom = p.slots
     start_union(p, bottom, w)
-    macs = positions(p, w, bottom, OUTPUT, False)
-    arrived = add_on_the_way(p, bottom, slot, macs, p.bits[ACCUMULATOR_BITS], w)
-    steps = max(1.0, positions(p, w, bottom, OUTPUT, False) / w.separate)
+    arrived = add_on_the_way(p, bottom, slot, outputs, p.bits[ACCUMULATOR_BITS], w)
+    steps = max(1.0, positions(p, w, OUTPUT, False) / w.separate)
     complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
     words = write_sums(p, parent, steps, arrived, min(complete, arrived), w)
     w.writes[parent] += words

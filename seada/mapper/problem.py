@@ -101,6 +101,9 @@ def build_space(layer: Layer, setup: Setup) -> SearchSpace:
         record[name] = size
     record.extents[: len(dims)] = [layer.extents[d] for d in dims]
     record.relevant[:, : len(dims)] = [[int(d in op.dims) for d in dims] for op in layer.operands]
+    for role, first, second, _, _ in axes:
+        if second >= 0:
+            record.window[role, [first, second]] = 1
     _fill_table(record, ("axis_role", "axis_first", "axis_second", "axis_base", "axis_row"), axes)
     for row, order in enumerate(orders):
         record.order[row, : len(dims)] = order

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from seada.arch.hardware import Setup
 from seada.mapping.nest import Mapping
 from seada.model.cost import Cost
+from seada.model.present import cost_data
 from seada.workload.layer import Layer
 
 
@@ -29,6 +31,7 @@ class MapResult:
     mapping : Mapping or None
         None for the closed-form floating-point unit.
     objective : str
+        Empty where a given mapping was evaluated; then nothing below is claimed.
     optimal : bool
         True only if no mapping of `space` is better.
     bound : float or None
@@ -49,3 +52,15 @@ class MapResult:
     gap: float | None
     search: SearchStats | None
     space: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, as the result schema describes it; without provenance."""
+        return {
+            **cost_data(self.layer, self.setup, self.mapping, self.cost),
+            "objective": self.objective or None,
+            "optimal": self.optimal if self.search else None,
+            "bound": self.bound,
+            "gap": self.gap,
+            "search": asdict(self.search) if self.search else None,
+            "space": self.space or None,
+        }
