@@ -1,0 +1,152 @@
+"""Results as tables for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.table import Table
+
+from seada.mapping.text import format_mapping
+from seada.report.text import area, count, data_size, energy, pair, percent, proof, significant
+from seada.workload.layer import ROLES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from seada.mapper.result import MapResult
+    from seada.system.result import LayerRow, RunResult
+
+
+def make_table(title: str, columns: Sequence[str], left: int = 1) -> Table:
+    """A plain table; the first `left` columns are text, the others numbers."""
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(column, justify="left" if index < left else "right", no_wrap=True)
+    return table
+
+
+def layer_text(result: MapResult) -> Iterator[RenderableType]:
+    """What `map` and `evaluate` print."""
+    layer, cost = result.layer, result.cost
+    extents = " ".join(f"{name}={extent}" for name, extent in layer.dims)
+    yield f"{layer.name}: {layer.kind} {extents}, {count(cost.macs)} MACs"
+    yield f"precision {result.setup.precision}, {result.setup.mode.lanes} lanes per PE"
+    if result.setup.note:
+        yield f"note: {result.setup.note}"
+    yield (
+        f"latency {count(cost.latency_cycles)} cycles ({_time(result)}), energy {energy(cost.energy_pj)}, "
+        f"utilization {percent(cost.utilization)}, bound by {cost.bound_by}"
+    )
+    yield from _search_text(result)
+    if result.mapping is not None:
+        yield ""
+        yield format_mapping(result.mapping, layer)
+        yield ""
+    yield from _access_table(result)
+    yield _parts_table("Energy of links, additions and PEs", "pJ", _other_energy(result))
+    yield _parts_table("Latency", "cycles", dict(cost.latency_breakdown_cycles))
+
+
+def _time(result: MapResult) -> str:
+    from seada.report.text import si
+
+    return si(result.cost.latency_cycles / result.setup.arch.clock_hz, "s")
+
+
+def _search_text(result: MapResult) -> Iterator[str]:
+    if result.search is None:
+        return
+    known = proof(result.optimal, result.gap, result.cost.estimate)
+    yield (
+        f"{known} for {result.objective}; {count(result.search.evaluated)} evaluated, "
+        f"{count(result.search.pruned)} pruned, stopped by {result.search.stopped_by}; space: {result.space}"
+    )
+
+
+def _access_table(result: MapResult) -> Iterator[Table]:
+    counts = result.cost.counts
+    if counts is None:
+        return
+    columns = ["memory", "operand", "reads", "writes", "read words", "write words", "energy [pJ]"]
+    table = make_table("Accesses, all instances", columns, left=2)
+    energies = result.cost.energy_breakdown_pj
+    for memory, row in zip(result.setup.arch.memories, counts.memories, strict=True):
+        for role, access in zip(ROLES, row, strict=True):
+            moved = (access.reads, access.writes, access.read_words, access.write_words)
+            if any(moved):
+                cost = energies[f"{memory.name}.{role}"]
+                table.add_row(memory.name, role, *map(count, moved), significant(cost, 6))
+    yield table
+
+
+def _other_energy(result: MapResult) -> dict[str, float]:
+    """Parts of the energy that the table of accesses does not show."""
+    shown = set()
+    if result.cost.counts is not None:
+        shown = {f"{memory.name}.{role}" for memory in result.setup.arch.memories for role in ROLES}
+    return {name: value for name, value in result.cost.energy_breakdown_pj.items() if name not in shown}
+
+
+def _parts_table(title: str, unit: str, parts: dict[str, float]) -> Table:
+    table = make_table(title, ["part", unit])
+    for name, value in parts.items():
+        table.add_row(name, significant(value, 6))
+    return table
+
+
+def network_text(result: RunResult) -> Iterator[RenderableType]:
+    """What `run` and `select` print."""
+    columns = [
+        "layer",
+        "type",
+        "formats",
+        "MACs",
+        "latency [cycles]",
+        "energy [pJ]",
+        "utilization",
+        "mapping",
+    ]
+    table = make_table(f"{result.network} on {result.chip.name}", columns, left=3)
+    for row in result.layers:
+        if row.latency_cycles or row.energy_pj or row.macs:
+            table.add_row(*_network_row(row))
+    yield table
+    yield _totals(result)
+    coverage = result.coverage
+    missing = ", ".join(f"{item['type']} x{item['count']}" for item in coverage["unmodelled"])
+    rest = f"; not modelled: {missing}" if missing else ""
+    yield f"{coverage['modelled']} of {coverage['total']} nodes modelled{rest}"
+    for warning in result.chip.warnings:
+        yield f"warning: {warning}"
+    for note in result.notes:
+        yield f"note: {note}"
+
+
+def _network_row(row: LayerRow) -> list[str]:
+    return [
+        row.name,
+        row.type,
+        pair(dict(row.precision)),
+        count(row.macs) if row.macs else "",
+        count(row.latency_cycles),
+        significant(row.energy_pj, 6),
+        percent(row.utilization),
+        proof(row.optimal, row.gap, row.estimate) if row.macs else "",
+    ]
+
+
+def _totals(result: RunResult) -> str:
+    from seada.report.text import si
+
+    total = result.total
+    lines = [
+        f"latency {count(total.latency_cycles)} cycles = {si(total.latency_s, 's')}, "
+        f"energy {energy(total.energy_pj)}, power {si(total.power_w, 'W')}, "
+        f"{si(total.macs_per_s, 'MAC/s')}, EDP {significant(total.edp_pj_cycles, 6)} pJ x cycles",
+        f"{count(total.macs)} MACs, weights {data_size(total.weight_bytes)}, "
+        f"activations {data_size(total.activation_bytes)}, {count(total.bops)} bit operations, "
+        f"area {area(total.area_um2)}",
+    ]
+    return "\n".join(lines)
