@@ -88,6 +88,8 @@ class Progress:
 def report_failure(as_json: bool, kind: str, message: str, error: SeadaError | None = None) -> None:
     """Print why a command failed: a JSON document on standard output, or text on standard error."""
     if not as_json:
+        if isinstance(error, MappingError):
+            message = "\n  ".join(["the mapping is not legal", *map(str, error.violations)])
         sys.stderr.write(f"error: {_printable(message)}\n")
         return
     places = [_place_data(place) for place in error.places] if error else []

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
 from seada.mapping.text import format_mapping
 from seada.report.text import area, count, data_size, energy, pair, percent, proof, significant
@@ -19,12 +20,19 @@ if TYPE_CHECKING:
     from seada.system.result import LayerRow, RunResult
 
 
-def make_table(title: str, columns: Sequence[str], left: int = 1) -> Table:
-    """A plain table; the first `left` columns are text, the others numbers."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+def make_table(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> Table:
+    """A plain table; the first `left` columns are text, the others numbers. Nothing is read as markup."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(column, justify="left" if index < left else "right", no_wrap=True)
+        table.add_column(Text(column), justify="left" if index < left else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*map(Text, row))
     return table
+
+
+def number(value: float) -> str:
+    """Six significant digits, with separators."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else significant(value, 6)
 
 
 def layer_text(result: MapResult) -> Iterator[RenderableType]:
@@ -45,8 +53,12 @@ def layer_text(result: MapResult) -> Iterator[RenderableType]:
         yield format_mapping(result.mapping, layer)
         yield ""
     yield from _access_table(result)
-    yield _parts_table("Energy of links, additions and PEs", "pJ", _other_energy(result))
-    yield _parts_table("Latency", "cycles", dict(cost.latency_breakdown_cycles))
+    yield "Energy of links, additions and PEs"
+    yield make_table(["part", "pJ"], [(name, number(value)) for name, value in _other_energy(result)])
+    yield "Latency"
+    yield make_table(
+        ["part", "cycles"], [(name, number(value)) for name, value in cost.latency_breakdown_cycles.items()]
+    )
 
 
 def _time(result: MapResult) -> str:
@@ -65,35 +77,28 @@ def _search_text(result: MapResult) -> Iterator[str]:
     )
 
 
-def _access_table(result: MapResult) -> Iterator[Table]:
+def _access_table(result: MapResult) -> Iterator[RenderableType]:
     counts = result.cost.counts
     if counts is None:
         return
-    columns = ["memory", "operand", "reads", "writes", "read words", "write words", "energy [pJ]"]
-    table = make_table("Accesses, all instances", columns, left=2)
-    energies = result.cost.energy_breakdown_pj
-    for memory, row in zip(result.setup.arch.memories, counts.memories, strict=True):
-        for role, access in zip(ROLES, row, strict=True):
+    rows = []
+    for memory, accesses in zip(result.setup.arch.memories, counts.memories, strict=True):
+        for role, access in zip(ROLES, accesses, strict=True):
             moved = (access.reads, access.writes, access.read_words, access.write_words)
+            cost = result.cost.energy_breakdown_pj[f"{memory.name}.{role}"]
             if any(moved):
-                cost = energies[f"{memory.name}.{role}"]
-                table.add_row(memory.name, role, *map(count, moved), significant(cost, 6))
-    yield table
+                rows.append([memory.name, role, *map(count, moved), number(cost)])
+    yield "Accesses, all instances"
+    columns = ["memory", "operand", "reads", "writes", "read words", "write words", "energy [pJ]"]
+    yield make_table(columns, rows, left=2)
 
 
-def _other_energy(result: MapResult) -> dict[str, float]:
+def _other_energy(result: MapResult) -> list[tuple[str, float]]:
     """Parts of the energy that the table of accesses does not show."""
     shown = set()
     if result.cost.counts is not None:
         shown = {f"{memory.name}.{role}" for memory in result.setup.arch.memories for role in ROLES}
-    return {name: value for name, value in result.cost.energy_breakdown_pj.items() if name not in shown}
-
-
-def _parts_table(title: str, unit: str, parts: dict[str, float]) -> Table:
-    table = make_table(title, ["part", unit])
-    for name, value in parts.items():
-        table.add_row(name, significant(value, 6))
-    return table
+    return [(name, value) for name, value in result.cost.energy_breakdown_pj.items() if name not in shown]
 
 
 def network_text(result: RunResult) -> Iterator[RenderableType]:
@@ -108,11 +113,9 @@ def network_text(result: RunResult) -> Iterator[RenderableType]:
         "utilization",
         "mapping",
     ]
-    table = make_table(f"{result.network} on {result.chip.name}", columns, left=3)
-    for row in result.layers:
-        if row.latency_cycles or row.energy_pj or row.macs:
-            table.add_row(*_network_row(row))
-    yield table
+    costly = [row for row in result.layers if row.latency_cycles or row.energy_pj or row.macs]
+    yield f"{result.network} on {result.chip.name}, mappings for least {result.objective}"
+    yield make_table(columns, map(_network_row, costly), left=3)
     yield _totals(result)
     coverage = result.coverage
     missing = ", ".join(f"{item['type']} x{item['count']}" for item in coverage["unmodelled"])
@@ -131,7 +134,7 @@ def _network_row(row: LayerRow) -> list[str]:
         pair(dict(row.precision)),
         count(row.macs) if row.macs else "",
         count(row.latency_cycles),
-        significant(row.energy_pj, 6),
+        number(row.energy_pj),
         percent(row.utilization),
         proof(row.optimal, row.gap, row.estimate) if row.macs else "",
     ]
@@ -144,7 +147,7 @@ def _totals(result: RunResult) -> str:
     lines = [
         f"latency {count(total.latency_cycles)} cycles = {si(total.latency_s, 's')}, "
         f"energy {energy(total.energy_pj)}, power {si(total.power_w, 'W')}, "
-        f"{si(total.macs_per_s, 'MAC/s')}, EDP {significant(total.edp_pj_cycles, 6)} pJ x cycles",
+        f"{si(total.macs_per_s, 'MAC/s')}, EDP {significant(total.edp_pj_cycles)} pJ x cycles",
         f"{count(total.macs)} MACs, weights {data_size(total.weight_bytes)}, "
         f"activations {data_size(total.activation_bytes)}, {count(total.bops)} bit operations, "
         f"area {area(total.area_um2)}",
