@@ -25,6 +25,7 @@ from seada.workload.graph import (
     Graph,
     GraphNode,
     Shape,
+    check_shape,
     execution_order,
     unique_names,
 )
@@ -143,6 +144,8 @@ class _Importer:
         for sparse in proto.sparse_initializer:
             self.store.add_sparse(sparse.values.name, sparse)
         inputs = self.binder.input_shapes([v for v in proto.input if v.name not in self.store.shapes])
+        for name, shape in inputs.items():
+            check_shape(name, shape)
         self.shapes = {**inputs, **self.store.shapes}
         self._stated = {
             value.name: self.binder.stated(value)
@@ -187,8 +190,8 @@ class _Importer:
         node = self._with_parameters(self._with_defaults(node))
         if self._fold_inputs(node, proto):
             return None
-        self._cross_check(node)
         shape_node(node, self.shapes, {}, self._library_shape)
+        self._cross_check(node)
         return node
 
     def _fold_value(self, node: GraphNode, proto: Any) -> bool:
@@ -273,16 +276,14 @@ class _Importer:
         """The sizes of a convolution's output that the file states must be those of our own formula."""
         if node.type != "Conv":
             return
-        inferred = infer_shapes(
-            node.type, node.attributes, [self.shapes[name] for name in node.inputs if name]
-        )
-        stated = self._stated.get(node.outputs[0])
-        if stated is None or inferred is None or len(stated) != len(inferred[0]):
-            return
-        if any(size not in (None, own) for size, own in zip(stated[1:], inferred[0][1:], strict=True)):
+        own = self.shapes[node.outputs[0]]
+        stated = self._stated.get(node.outputs[0], [])
+        if len(stated) == len(own) and any(
+            size not in (None, expected) for size, expected in zip(stated[1:], own[1:], strict=True)
+        ):
             raise WorkloadError(
                 f"node {node.name} (Conv): the file says that tensor {node.outputs[0]!r} has shape "
-                f"{stated}, by its attributes it has {list(inferred[0])}"
+                f"{stated}, by its attributes it has {list(own)}"
             )
 
     def _library_shape(self, name: str) -> Shape | None:
