@@ -299,7 +299,7 @@ def test_what_cannot_be_executed_is_named() -> None:
     network = tiny_network()
     unknown = (*network.nodes[:-1], Node("rnn", "LSTM", ("f",), ("y",)))
     with pytest.raises(UserError, match="operator LSTM"):
-        Runtime(tiny_network(nodes=unknown))
+        Runtime(tiny_network(nodes=unknown)).outputs(tiny_data())
     with pytest.raises(UserError, match=r"tiny\.yaml has no weights"):
         Runtime(tiny_network(weights=None))
     with pytest.raises(UserError, match="did you mean 'fc2'"):

@@ -30,8 +30,8 @@ def max_finite(fmt: Format) -> float:
     """Largest finite number of a floating format.
 
     E4M3 follows OCP FP8 (arXiv 2209.05433): only the topmost code is NaN, so the largest number is 448.
-    Formats of 6 bits or less have no infinities and no NaN. All others are IEEE 754: the topmost exponent is
-    reserved (E5M2: 57344, fp16: 65504).
+    Formats of 6 bits or less have no infinities and no NaN. All others are IEEE 754: the topmost exponent
+    is reserved (E5M2: 57344, fp16: 65504).
     """
     top_field = 2**fmt.exponent_bits - 1
     top_mantissa = 2**fmt.mantissa_bits - 1

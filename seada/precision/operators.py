@@ -1,7 +1,7 @@
 """ONNX operators in numpy, as far as the runtime executes them.
 
-Every rule takes the node's attributes and its input arrays (None for an input that is left out) and gives the
-output. Tensors have their batch first; channels follow.
+Every rule takes the node's attributes and its input arrays (None for an input that is left out) and gives
+the output. Tensors have their batch first; channels follow.
 """
 
 from __future__ import annotations

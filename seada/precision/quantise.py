@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -26,7 +27,8 @@ MSE_SAMPLE = 1 << 16
 _SINGLE_BITS = 16
 
 
-def _check_choice(label: str, value: str, allowed: tuple[str, ...]) -> None:
+def check_choice(label: str, value: str, allowed: Collection[str]) -> None:
+    """Refuse a name that is not allowed; the message names the nearest."""
     if value not in allowed:
         near = get_close_matches(value, allowed, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
@@ -60,8 +62,8 @@ class Quantiser:
     percentile: float = 99.9
 
     def __post_init__(self) -> None:
-        _check_choice("scale", self.scale, SCALES)
-        _check_choice("granularity", self.granularity, GRANULARITIES)
+        check_choice("scale", self.scale, SCALES)
+        check_choice("granularity", self.granularity, GRANULARITIES)
         if self.group_size < 1:
             raise UserError(f"group_size is {self.group_size}, must be 1 or more")
         if not 0 < self.percentile <= 100:
@@ -260,8 +262,8 @@ def quantise(
     """Quantise a tensor.
 
     Integers: ``code = clip(round(x / scale) + zero_point)``, round half to even. Floating formats: round to
-    nearest even with subnormals, saturating; those of 8 bits or less are scaled by the tensor's range first,
-    wider ones not.
+    nearest even with subnormals, saturating; those of 8 bits or less are scaled by the tensor's range
+    first, wider ones not.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Execute a network in numpy, with the weights and inputs of its MAC layers rounded to given formats.
 
-What is modelled: the two operands of every MAC layer are rounded to their formats (`quantise`); sums, biases
-and all other operators are float32. So accumulators are taken to be wide enough, and a tensor is rounded
-where a MAC layer reads it, which is where requantisation puts it too.
+What is modelled: the two operands of every MAC layer are rounded to their formats (`quantise`); sums,
+biases and all other operators are float32. So accumulators are taken to be wide enough, and a tensor is
+rounded where a MAC layer reads it, which is where requantisation puts it too.
 
 Scales of activations (always one per tensor, whatever the granularity of the weights):
 
@@ -57,19 +57,29 @@ class OperandFormats(Protocol):
 Formats = Mapping[str, OperandFormats]
 
 
-def _check_executable(network: Network) -> None:
+def check_executable(network: Network) -> None:
+    """Refuse a network with an operator that has no numpy rule.
+
+    Raises
+    ------
+    UserError
+        Naming every such operator.
+    """
     missing = sorted({node.type for node in network.nodes if node.type not in OPERATORS})
     if missing:
         raise UserError(
             f"{network.name} cannot be executed: operator {', '.join(missing)} has no numpy rule; "
             f"there are: {', '.join(sorted(OPERATORS))}"
         )
+
+
+def _check_weights(network: Network) -> None:
     constants = {name for name, tensor in network.tensors.items() if tensor.constant}
     if constants and not network.weights:
-        raise UserError(f"{network.name} cannot be executed: {network.source or 'the file'} has no weights")
+        raise UserError(f"{network.name} cannot be rounded: {network.source or 'the file'} has no weights")
 
 
-def _weight_axis(node: Node, rank: int) -> int:
+def weight_axis(node: Node, rank: int) -> int:
     """Axis of the weight that counts output channels."""
     if node.type == "Conv":
         return 0
@@ -98,7 +108,7 @@ class Runtime:
     Raises
     ------
     UserError
-        If an operator has no numpy rule, or there are no weights.
+        If there are no weights.
     """
 
     def __init__(
@@ -109,7 +119,7 @@ class Runtime:
         input_quantiser: Quantiser = DEFAULT_QUANTISER,
         calibration: Data | None = None,
     ) -> None:
-        _check_executable(network)
+        _check_weights(network)
         self.network = network
         self.weight_quantiser = weight_quantiser
         self.input_quantiser = replace(input_quantiser, granularity="tensor")
@@ -133,9 +143,10 @@ class Runtime:
         Raises
         ------
         UserError
-            If a format is named for a layer that the network lacks.
+            If an operator has no numpy rule, or a format is named for a layer that the network lacks.
         """
         formats = formats or {}
+        check_executable(self.network)
         for name in formats:
             self.network[name]
         parts = [self._execute(batch, formats)[self.network.outputs[0]] for batch in self._batches(data)]
@@ -143,6 +154,7 @@ class Runtime:
 
     def trace(self, data: Data) -> list[dict[str, Array]]:
         """All tensors of the unrounded network, per batch: what `rerun` starts from."""
+        check_executable(self.network)
         return [self._execute(batch, {}) for batch in self._batches(data)]
 
     def rerun(self, trace: list[dict[str, Array]], layer: str, formats: OperandFormats) -> Array:
@@ -211,7 +223,7 @@ class Runtime:
 
     def _rounded_weight(self, node: Node, name: str, fmt: Format) -> Array:
         array = self.constants[name]
-        axis = _weight_axis(node, array.ndim)
+        axis = weight_axis(node, array.ndim)
         key = (name, fmt, axis)
         if key not in self._weights:
             self._weights[key] = quantise(array, fmt, self.weight_quantiser, axis=axis).values
