@@ -6,6 +6,7 @@ Each function takes a `RunResult` and gives a figure, or None where there is not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -43,11 +44,18 @@ STYLE: dict[str, Any] = {
     "svg.hashsalt": "seada",
     "figure.facecolor": palette.PAPER,
 }
-WIDTH_IN = 9.0
-ROW_IN = 0.235
+WIDTH_IN = 11.5
+HALF_WIDTH_IN = 5.7
+ROW_IN = 0.225
 MAX_ROWS = 70
 MAX_NAME = 34
 SHADE_BASE = "#44505c"
+
+
+def styled() -> AbstractContextManager[None]:
+    """Matplotlib's settings while a figure is drawn or saved."""
+    return rc_context(STYLE)  # type: ignore[arg-type]
+
 
 Draw = Callable[[RunResult], Figure | None]
 
@@ -63,7 +71,7 @@ class Named:
 
 
 def shown_rows(result: RunResult) -> list[LayerRow]:
-    """The rows that per-layer figures show: all that cost something; others summed where they are too many."""
+    """The rows of per-layer figures: all that cost something; small ones summed where there are too many."""
     rows = [row for row in result.layers if row.energy_pj > 0 or row.latency_cycles > 0]
     if len(rows) <= MAX_ROWS:
         return rows
@@ -141,7 +149,11 @@ def _legend_below(figure: Figure, handles: Sequence[Any], columns: int = 8) -> N
 
 
 def _stacked(
-    axes: Axes, rows: Sequence[LayerRow], parts: Sequence[Mapping[Any, float]], colours: Mapping[Any, str], scale: float
+    axes: Axes,
+    rows: Sequence[LayerRow],
+    parts: Sequence[Mapping[Any, float]],
+    colours: Mapping[Any, str],
+    scale: float,
 ) -> None:
     left = [0.0] * len(rows)
     for key, colour in colours.items():
@@ -166,7 +178,9 @@ def energy_per_layer(result: RunResult) -> Figure | None:
         return None
     memories = [str(memory["name"]) for memory in result.chip.memories]
     parts = [palette.grouped(row.energy_breakdown_pj, memories) for row in rows]
-    present = palette.grouped(dict.fromkeys((k for row in rows for k in row.energy_breakdown_pj), 0.0), memories)
+    present = palette.grouped(
+        dict.fromkeys((k for row in rows for k in row.energy_breakdown_pj), 0.0), memories
+    )
     used = [part for part in present if any(item.get(part, 0.0) > 0 for item in parts)]
     scale, prefix = text.scale_of(max(row.energy_pj for row in rows) * 1e-12)
     figure, axes = _layer_axes(rows, 1.6)
@@ -202,18 +216,69 @@ def latency_per_layer(result: RunResult) -> Figure | None:
     figure, axes = _layer_axes(rows)
     _stacked(axes, rows, parts, {name: palette.LATENCY_COLOURS[name] for name in used}, scale * clock)
     ends = [row.latency_cycles / clock / scale for row in rows]
-    _end_labels(axes, ends, [_resource(row) for row in rows])
+    _end_labels(axes, ends, [text.resource(row.bound_by) if row.latency_cycles else "hidden" for row in rows])
     axes.set_xlabel(f"latency, {prefix}s at {text.si(clock, 'Hz')} (label: resource that binds)")
     _legend_below(figure, [Patch(color=palette.LATENCY_COLOURS[name], label=name) for name in used])
     return figure
 
 
-def _resource(row: LayerRow) -> str:
-    """The binding resource in words: ``port.dram.shared`` is the port of dram."""
-    if not row.latency_cycles:
-        return "hidden"
-    pieces = row.bound_by.split(".")
-    return " ".join(pieces[1:]) if pieces[0] == "port" and len(pieces) > 1 else row.bound_by
+def latency_by_resource(result: RunResult) -> Figure | None:
+    """How much of the network's time each resource binds."""
+    times: dict[str, int] = {}
+    for row in result.layers:
+        if row.latency_cycles:
+            name = text.resource(row.bound_by) or "unknown"
+            times[name] = times.get(name, 0) + row.latency_cycles
+    if not times:
+        return None
+    ordered = sorted(times.items(), key=lambda item: -item[1])
+    clock, total = result.chip.clock_hz, result.total.latency_cycles
+    scale, prefix = text.scale_of(ordered[0][1] / clock)
+    values = [cycles / clock / scale for _, cycles in ordered]
+    labels = [
+        f"{text.significant(value)} {prefix}s · {100 * cycles / total:.1f} %"
+        for value, (_, cycles) in zip(values, ordered, strict=True)
+    ]
+    figure, axes = _bars(
+        [name for name, _ in ordered],
+        [[(value, _resource_colour(result, name))] for value, (name, _) in zip(values, ordered, strict=True)],
+        labels,
+    )
+    axes.set_xlabel(f"latency of the layers that it binds, {prefix}s")
+    return figure
+
+
+def _resource_colour(result: RunResult, name: str) -> str:
+    memories = [str(memory["name"]) for memory in result.chip.memories]
+    first = name.split()[0]
+    if first in memories:
+        return palette.memory_colour(first, memories)
+    return {"compute": "#3b3f46", "vector": palette.LATENCY_COLOURS["vector"]}.get(first, palette.MUTED)
+
+
+def _bars(
+    names: Sequence[str],
+    bars: Sequence[Sequence[tuple[float, str]]],
+    labels: Sequence[str],
+    extra_in: float = 0.9,
+) -> tuple[Figure, Axes]:
+    """A half-width figure of labelled horizontal bars, each a stack of (width, colour)."""
+    figure = _canvas(0.32 * len(names) + extra_in, HALF_WIDTH_IN)
+    axes = figure.add_subplot()
+    ends = []
+    for position, pieces in enumerate(bars):
+        left = 0.0
+        for width, colour in pieces:
+            axes.barh(position, width, left=left, height=0.68, color=colour, linewidth=0)
+            left += width
+        ends.append(left)
+    _end_labels(axes, ends, labels)
+    axes.set_xlim(0, max(ends) * 1.42)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.grid(axis="x")
+    axes.tick_params(axis="x", length=0)
+    return figure, axes
 
 
 def utilization_per_layer(result: RunResult) -> Figure | None:
@@ -255,7 +320,13 @@ def precision_per_layer(result: RunResult) -> Figure | None:
             axes.bar(column, 0.9, 0.94, bottom=line - 0.45, color=colour, linewidth=0)
             if len(rows) <= 24:
                 axes.text(
-                    column, line, name, ha="center", va="center", fontsize=7, color=palette.readable_on(colour)
+                    column,
+                    line,
+                    name,
+                    ha="center",
+                    va="center",
+                    fontsize=7,
+                    color=palette.readable_on(colour),
                 )
     axes.set_yticks(range(len(operands)), operands)
     axes.set_ylim(len(operands) - 0.5, -0.5)
@@ -264,7 +335,9 @@ def precision_per_layer(result: RunResult) -> Figure | None:
     axes.tick_params(length=0)
     if named:
         size = 7.5 if len(rows) <= 30 else 6
-        axes.set_xticks(range(len(rows)), [_shortened(row.name) for row in rows], rotation=55, ha="right", fontsize=size)
+        axes.set_xticks(
+            range(len(rows)), [_shortened(row.name) for row in rows], rotation=55, ha="right", fontsize=size
+        )
         axes.tick_params(axis="x", labelcolor=palette.INK)
         for label in axes.get_xticklabels():
             label.set_rotation_mode("anchor")
@@ -279,7 +352,7 @@ def roofline(result: RunResult) -> Figure | None:
     rows = [row for row in result.layers if row.macs and row.outer_bits and row.latency_cycles]
     if not rows:
         return None
-    figure = _canvas(4.4, 7.2)
+    figure = _canvas(4.0, HALF_WIDTH_IN)
     axes = figure.add_subplot()
     intensity = [8 * row.macs / row.outer_bits for row in rows]
     rate = [row.macs / row.latency_cycles for row in rows]
@@ -289,7 +362,7 @@ def roofline(result: RunResult) -> Figure | None:
     top = max([*ceilings.values(), *rate])
     if bandwidth is not None:
         knee = 8 * top / bandwidth
-        high = max(high, 3 * knee)
+        high = max(high, 14 * knee)
         axes.plot([low, knee], [low * bandwidth / 8, top], color=palette.INK, linewidth=1.2)
         axes.annotate(
             f"{result.chip.memories[0]['name']}: {text.significant(bandwidth / 8)} B/cycle",
@@ -328,7 +401,9 @@ def roofline(result: RunResult) -> Figure | None:
 
 def _ceilings(result: RunResult, rows: Sequence[LayerRow]) -> dict[str, float]:
     """Peak rates of the modes that the layers use; one line where several have the same rate."""
-    used = {f"{row.precision.get('weight')} x {row.precision.get('input')}" for row in rows if row.unit != FLOAT}
+    used = {
+        f"{row.precision.get('weight')} x {row.precision.get('input')}" for row in rows if row.unit != FLOAT
+    }
     rates: dict[float, list[str]] = {}
     for name, peak in result.chip.peak_macs_per_cycle.items():
         if name in used:
@@ -367,23 +442,11 @@ def energy_by_level(result: RunResult) -> Figure | None:
         if value > 0 or part.group in memories:
             groups.setdefault(part.group, []).append((part, value))
     scale, prefix = text.scale_of(max(sum(v for _, v in items) for items in groups.values()) * 1e-12)
-    figure = _canvas(0.32 * len(groups) + 1.1, 7.2)
-    axes = figure.add_subplot()
-    ends = []
-    for position, items in enumerate(groups.values()):
-        left = 0.0
-        for part, value in items:
-            width = value * 1e-12 / scale
-            axes.barh(position, width, left=left, height=0.68, color=part.colour, linewidth=0)
-            left += width
-        ends.append(left)
+    bars = [[(value * 1e-12 / scale, part.colour) for part, value in items] for items in groups.values()]
+    ends = [sum(width for width, _ in pieces) for pieces in bars]
     total = result.total.energy_pj * 1e-12 / scale
-    _end_labels(axes, ends, [f"{text.significant(end)} {prefix}J · {100 * end / total:.1f} %" for end in ends])
-    axes.set_xlim(0, max(ends) * 1.3)
-    axes.set_yticks(range(len(groups)), list(groups))
-    axes.set_ylim(len(groups) - 0.5, -0.5)
-    axes.grid(axis="x")
-    axes.tick_params(axis="x", length=0)
+    labels = [f"{text.significant(end)} {prefix}J · {100 * end / total:.1f} %" for end in ends]
+    figure, axes = _bars(list(groups), bars, labels, 1.1)
     axes.set_xlabel(f"energy per inference, {prefix}J")
     shades = [
         Patch(color=palette.lighter(SHADE_BASE, shade), label=operand)
@@ -399,21 +462,14 @@ def area_by_part(result: RunResult) -> Figure | None:
     if not parts:
         return None
     memories = [str(memory["name"]) for memory in result.chip.memories]
-    figure = _canvas(0.32 * len(parts) + 0.9, 7.2)
-    axes = figure.add_subplot()
     unit, scale = ("mm²", 1e6) if max(parts.values()) >= 1e4 else ("µm²", 1.0)
-    values = [value / scale for value in parts.values()]
-    colours = [
-        palette.memory_colour(name, memories) if name in memories else palette.MUTED for name in parts
+    total = sum(parts.values())
+    bars = [
+        [(value / scale, palette.memory_colour(name, memories) if name in memories else palette.MUTED)]
+        for name, value in parts.items()
     ]
-    axes.barh(range(len(parts)), values, height=0.68, color=colours)
-    total = sum(values)
-    _end_labels(axes, values, [f"{text.significant(v)} {unit} · {100 * v / total:.1f} %" for v in values])
-    axes.set_xlim(0, max(values) * 1.3)
-    axes.set_yticks(range(len(parts)), list(parts))
-    axes.set_ylim(len(parts) - 0.5, -0.5)
-    axes.grid(axis="x")
-    axes.tick_params(axis="x", length=0)
+    labels = [f"{text.significant(v / scale)} {unit} · {100 * v / total:.1f} %" for v in parts.values()]
+    figure, axes = _bars(list(parts), bars, labels)
     axes.set_xlabel(f"area, {unit} (all instances)")
     return figure
 
@@ -445,13 +501,20 @@ def accuracy_against_cost(result: RunResult) -> Figure | None:
                 zorder=4 if chosen else 3,
             )
             axes.annotate(
-                str(point["precision"]), (x, y), xytext=(7, -3), textcoords="offset points", fontsize=8, color=palette.INK
+                str(point["precision"]),
+                (x, y),
+                xytext=(7, -3),
+                textcoords="offset points",
+                fontsize=8,
+                color=palette.INK,
             )
         axes.margins(x=0.16, y=0.16)
         axes.set_xlabel(label)
         axes.grid()
     left.set_ylabel("accuracy, %")
-    chosen_handle = Line2D([], [], marker="D", color="none", markerfacecolor=palette.ACCENT, label="chosen per layer")
+    chosen_handle = Line2D(
+        [], [], marker="D", color="none", markerfacecolor=palette.ACCENT, label="chosen per layer"
+    )
     uniform = Line2D([], [], marker="o", color="none", markerfacecolor=palette.MUTED, label="uniform")
     _legend_below(figure, [chosen_handle, uniform])
     return figure
@@ -461,15 +524,21 @@ FIGURES: tuple[Named, ...] = (
     Named(
         "energy_by_level",
         "Where the energy goes",
-        "Energy of the whole network by memory level and operand; compute, links, vector unit and leakage apart.",
+        "Energy of the network by memory level and operand; compute, links, vector unit and leakage apart.",
         energy_by_level,
+    ),
+    Named(
+        "latency_by_resource",
+        "What the time is bound by",
+        "Latency of the network by the resource that binds each layer.",
+        latency_by_resource,
     ),
     Named("area_by_part", "Where the area goes", "Area of the chip by part, all instances.", area_by_part),
     Named(
         "roofline",
         "Roofline",
-        "Each point is a layer. The slope is the bandwidth of the outermost memory, the flat lines the peak rate of "
-        "each precision in use.",
+        "Each point is a layer. The slope is the bandwidth of the outermost memory, the flat lines the peak "
+        "rate of each precision in use.",
         roofline,
     ),
     Named(
@@ -509,7 +578,7 @@ def draw_all(result: RunResult) -> dict[str, Figure]:
     """All figures that the result has data for, by name."""
     figures: dict[str, Figure] = {}
     for item in FIGURES:
-        with rc_context(STYLE):
+        with styled():
             figure = item.draw(result)
         if figure is not None:
             figures[item.name] = figure

@@ -5,19 +5,19 @@ from __future__ import annotations
 import io
 import re
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
 
-from seada.report.figures import STYLE
+from seada.report.figures import styled
 
 PNG_DPI = 160
-_NUMBER = re.compile(r"(?<![#\w])-?\d+\.\d{3,}")
+_PATH = re.compile(r'\bd="[^"]*"')
+_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 
 
 def png_bytes(figure: Figure) -> bytes:
     """The figure as a PNG of `PNG_DPI`, without times in its metadata."""
     buffer = io.BytesIO()
-    with rc_context(STYLE):
+    with styled():
         figure.savefig(buffer, format="png", dpi=PNG_DPI, metadata={"Software": "seada"})
     return buffer.getvalue()
 
@@ -28,7 +28,7 @@ def svg_element(figure: Figure, name: str, title: str) -> str:
     Ids are prefixed by `name`, because all figures of a page share one document.
     """
     buffer = io.StringIO()
-    with rc_context(STYLE):
+    with styled():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
@@ -36,7 +36,7 @@ def svg_element(figure: Figure, name: str, title: str) -> str:
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(xlink:href|href)="#', rf'\1="#{name}-', text)
     text = re.sub(r"url\(#", f"url(#{name}-", text)
-    text = _NUMBER.sub(lambda match: f"{float(match[0]):.2f}", text)
-    opening = f'<svg role="img" aria-label="{title}" '
-    text = text.replace("<svg ", opening, 1)
-    return re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1)
+    text = _PATH.sub(lambda path: _NUMBER.sub(lambda number: f"{float(number[0]):.2f}", path[0]), text)
+    opening, rest = text.split(">", 1)
+    opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    return opening.replace("<svg ", f'<svg role="img" aria-label="{title}" ', 1) + ">" + rest

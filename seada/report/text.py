@@ -54,6 +54,25 @@ def significant(value: float, digits: int = 3) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
+_SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def power_of_ten(value: float) -> str:
+    """Three digits and a power of ten.
+
+    >>> power_of_ten(35000000000.0)
+    '3.50·10¹⁰'
+    """
+    mantissa, exponent = f"{value:.2e}".split("e")
+    return f"{mantissa}·10{str(int(exponent)).translate(_SUPERSCRIPTS)}"
+
+
+def resource(bound_by: str) -> str:
+    """A binding resource in words: ``port.dram.shared`` is ``dram shared``."""
+    first, _, rest = bound_by.partition(".")
+    return rest.replace(".", " ") if first == "port" and rest else bound_by
+
+
 def count(value: int) -> str:
     """An exact integer with separators."""
     return f"{value:,}"
@@ -89,7 +108,7 @@ def area(square_um: float) -> str:
 
 
 def pair(precision: dict[str, str] | object) -> str:
-    """Formats of a row in short: ``int4 x int8`` (weight x input), or input to output for vector operators."""
+    """Formats in short: ``int4 × int8`` (weight × input), or input to output for vector operators."""
     if not isinstance(precision, dict) or not precision:
         return "–"
     if "weight" in precision:

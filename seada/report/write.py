@@ -15,8 +15,8 @@ from seada.system.result import RunResult
 def write_report(result: RunResult, out_dir: str | Path) -> list[Path]:
     """Write ``result.json``, ``layers.csv``, ``report.html`` and ``figures/*.png``; returns their paths.
 
-    Each file appears whole or not at all: it is written beside its place and renamed. Figures of an earlier report
-    that this one does not have are removed.
+    Each file appears whole or not at all: it is written beside its place and renamed. Figures of an
+    earlier report that this one does not have are removed.
 
     Raises
     ------

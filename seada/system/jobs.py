@@ -33,6 +33,10 @@ class Question:
         return replace(self, layer=replace(self.layer, name=""))
 
 
+Answers = dict[Question, MapResult | InfeasibleError]
+"""What is known already, by question without a name; infeasible ones included."""
+
+
 @dataclass(frozen=True)
 class Effort:
     """How hard to search; None leaves the mapper's default. With a time limit answers depend on it."""
@@ -50,6 +54,7 @@ def answer_all(
     effort: Effort = Effort(),
     progress: Progress | None = None,
     infeasible: str = "raise",
+    known: Answers | None = None,
 ) -> list[MapResult | None]:
     """The answer to every question, in order.
 
@@ -60,6 +65,8 @@ def answer_all(
         "__main__"``.
     infeasible : ``raise`` or ``none``
         Whether a question without an answer raises, or is answered by None.
+    known : dict or None
+        Answers from before, for the same architecture, objective and effort; new ones are added to it.
 
     Raises
     ------
@@ -70,9 +77,9 @@ def answer_all(
     for index, question in enumerate(questions):
         distinct.setdefault(question.anonymous(), []).append(index)
     # Large layers take longest: start them first. Answers do not depend on this order.
-    order = sorted(distinct, key=lambda item: -item.layer.macs)
+    found: Answers = {} if known is None else known
+    order = sorted(distinct.keys() - found.keys(), key=lambda item: (-item.layer.macs, distinct[item]))
     named = [questions[distinct[item][0]] for item in order]
-    found: dict[Question, MapResult | InfeasibleError] = {}
     for done, (position, answer) in enumerate(_answers(arch, named, objective, jobs, effort), 1):
         found[order[position]] = answer
         if progress is not None:

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 from seada.arch.area import leakage
 from seada.arch.hardware import Arch
-from seada.formats import Precision
 from seada.mapper.objective import parse_objective
 from seada.mapper.result import MapResult
 from seada.mapping.text import format_mapping
 from seada.mapping.yaml_form import to_data
 from seada.model.float_unit import outer_bits
+from seada.precision.data import Data
+from seada.system.accuracy import measure
 from seada.system.assign import Assignment, Conversion, PrecisionChoice, assign, resolve_requests
 from seada.system.chip import chip_of
-from seada.system.jobs import Effort, Progress, Question, answer_all
+from seada.system.jobs import Answers, Effort, Progress, Question, answer_all
 from seada.system.result import ARRAY, FLOAT, LayerRow, RunResult
 from seada.system.totals import is_weight, total_of
 from seada.system.vector import VectorModel
 from seada.workload.coverage import coverage
 from seada.workload.network import Network, Node
+
+AUTO = "auto"
 
 
 def run(
@@ -35,18 +38,27 @@ def run(
     max_evaluations: int | None = None,
     time_s: float | None = None,
     progress: Progress | None = None,
+    evaluation: Data | None = None,
+    calibration: Data | None = None,
+    known: Answers | None = None,
 ) -> RunResult:
     """Cost of every row of a network, each layer with its best mapping, and the totals.
 
     Parameters
     ----------
     precision : str, PrecisionRequest, mapping by layer name, or None
-        One request for all layers; or one per layer, the others keep the file's own; or the file's own.
+        One request for all layers; or one per layer, the others keep the file's own; or the file's own;
+        or ``auto``, which is `seada.system.select.select_precisions` with its defaults.
     objective : str
         What each layer's mapping makes small. For a product such as ``edp`` this is each layer's own
         product; the network's product of sums has no bound then.
     jobs : int
         Processes that map layers; the result is the same for any number.
+    evaluation, calibration : Data or None
+        Labelled items to measure the accuracy of these formats on, and unlabelled ones that fix the scales
+        of activations.
+    known : dict or None
+        Answers from earlier runs of the same architecture, objective and effort; new ones are added.
 
     Raises
     ------
@@ -56,6 +68,19 @@ def run(
         If a layer fits nowhere; the message names the first.
     """
     parse_objective(objective)
+    if precision == AUTO:
+        from seada.system.select import select_precisions
+
+        return select_precisions(
+            arch,
+            network,
+            objective=objective,
+            inputs=calibration,
+            evaluation=evaluation,
+            jobs=jobs,
+            effort=Effort(max_evaluations, time_s),
+            progress=progress,
+        )
     assignment = assign(arch, network, resolve_requests(network, precision))
     nodes = [(node, layer) for node in network.nodes for layer in node.layers]
     questions = [
@@ -63,9 +88,13 @@ def run(
         for node, layer in nodes
     ]
     effort = Effort(max_evaluations, time_s)
-    answers = answer_all(arch, questions, objective, jobs=jobs, effort=effort, progress=progress)
+    answers = answer_all(arch, questions, objective, jobs=jobs, effort=effort, progress=progress, known=known)
     results = {layer.name: answer for (_, layer), answer in zip(nodes, answers, strict=True) if answer}
-    return _Assembly(arch, network, assignment, objective, results).result(precision)
+    result = _Assembly(arch, network, assignment, objective, results).result(precision)
+    if evaluation is None:
+        return result
+    accuracy = measure(network, assignment.requests, evaluation, calibration)
+    return replace(result, accuracy=accuracy)
 
 
 @dataclass
@@ -216,8 +245,3 @@ def _described(precision: PrecisionChoice) -> Any:
         "out": precision.output,
     }
     return ",".join(f"{key}:{value}" for key, value in named.items() if value is not None)
-
-
-def precisions_of(result: RunResult) -> dict[str, Precision]:
-    """The formats that each MAC layer runs with, by name."""
-    return {name: answer.setup.precision for name, answer in result.results.items()}

@@ -90,9 +90,9 @@ def node_weight_elements(network: Network, node: Node) -> int:
 def activation_bits(network: Network, assignment: Assignment) -> tuple[int, int]:
     """Bits of all tensors that are written to memory, and the most that are alive at one time.
 
-    Views are not written, and a tensor that only an operator in the same drain reads is its result. A tensor
-    lives from the node that produces it to the last that reads it; outputs of the network live to the end,
-    inputs from the start.
+    Views are not written, and a tensor that only an operator in the same drain reads is its result. A
+    tensor lives from the node that produces it to the last that reads it; outputs of the network live to
+    the end, inputs from the start.
     """
     roots = tensor_roots(network)
     last_use = {
