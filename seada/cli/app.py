@@ -39,6 +39,7 @@ for _command in (
     network_commands.run,
     layer_commands.map_layer,
     layer_commands.evaluate,
+    network_commands.select,
     file_commands.show,
     file_commands.check,
     file_commands.schema,

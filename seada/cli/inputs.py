@@ -141,6 +141,22 @@ def _precision_file(path: str) -> dict[str, str | PrecisionRequest]:
     return requests
 
 
+def split_candidates(text: str) -> list[str]:
+    """Precisions separated by commas; a spelled-out one (``w:int4,a:int8``) begins with its ``w:``.
+
+    >>> split_candidates("int8,w4a8,w:int4,a:fp16,w:int2,a:int4,acc:int32")
+    ['int8', 'w4a8', 'w:int4,a:fp16', 'w:int2,a:int4,acc:int32']
+    """
+    found: list[str] = []
+    for part in text.split(","):
+        key = part.partition(":")[0].strip().lower()
+        if ":" in part and key != "w" and found:
+            found[-1] += f",{part}"
+        else:
+            found.append(part)
+    return found
+
+
 def read_dims(texts: list[str] | None) -> dict[str, int]:
     """Bindings ``NAME=VALUE`` of symbolic dimensions.
 

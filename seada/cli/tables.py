@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.table import Table
@@ -117,6 +117,7 @@ def network_text(result: RunResult) -> Iterator[RenderableType]:
     yield f"{result.network} on {result.chip.name}, mappings for least {result.objective}"
     yield make_table(columns, map(_network_row, costly), left=3)
     yield _totals(result)
+    yield from _selection_text(result)
     coverage = result.coverage
     missing = ", ".join(f"{item['type']} x{item['count']}" for item in coverage["unmodelled"])
     rest = f"; not modelled: {missing}" if missing else ""
@@ -137,6 +138,37 @@ def _network_row(row: LayerRow) -> list[str]:
         number(row.energy_pj),
         percent(row.utilization),
         proof(row.optimal, row.gap, row.estimate) if row.macs else "",
+    ]
+
+
+def _selection_text(result: RunResult) -> Iterator[RenderableType]:
+    """Accuracy beside uniform formats, and the reason of each choice."""
+    if result.accuracy is not None:
+        reference = percent(result.accuracy["reference"])
+        yield (
+            f"accuracy {percent(result.accuracy['measured'])} on {count(result.accuracy['items'])} items, "
+            f"unrounded {reference}"
+        )
+        columns = ["formats", "accuracy", "latency [cycles]", "energy [pJ]", "weights [B]"]
+        points = result.accuracy.get("points", [])
+        if points:
+            yield make_table(columns, map(_accuracy_row, points))
+    if result.selection is not None:
+        yield f"chosen by {result.selection['method']}: {result.selection['rule']}"
+        for choice in result.selection["layers"]:
+            formats = f"{choice['weight']} x {choice['input']}"
+            yield f"  {choice['layer']}: {formats}; {choice['reason']}"
+            if choice["warning"]:
+                yield f"    warning: {choice['warning']}"
+
+
+def _accuracy_row(point: Mapping[str, Any]) -> list[str]:
+    return [
+        point["precision"],
+        percent(point["accuracy"]),
+        count(point["latency_cycles"]),
+        number(point["energy_pj"]),
+        count(point["weight_bytes"]),
     ]
 
 
