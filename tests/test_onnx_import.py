@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 from math import prod
 from pathlib import Path
@@ -123,6 +124,16 @@ def test_weights_of_real_networks_are_computed_when_asked_for() -> None:
     node = next(node for node in network.nodes if node.type == "Conv")
     assert network.weights is not None
     assert network.weights[node.weight].shape == network.tensors[node.weight].shape
+
+
+@pytest.mark.parametrize("name", ["demo_digits.onnx", "demo_digits.yaml"])
+def test_networks_can_be_sent_to_another_process(name: str) -> None:
+    network = load_workload(DEMO / name)
+    again = pickle.loads(pickle.dumps(network))
+    assert (again.nodes, again.tensors) == (network.nodes, network.tensors)
+    assert network.weights is not None
+    for key, array in network.weights.items():
+        np.testing.assert_array_equal(again.weights[key], array)
 
 
 def test_onnx_and_yaml_of_the_demo_agree() -> None:

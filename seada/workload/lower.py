@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from seada.errors import WorkloadError
@@ -109,6 +109,18 @@ def shape_node(
         shapes[name] = _checked(node, name, own if own is not None else given)
 
 
+MALFORMED = (IndexError, KeyError, TypeError, ValueError, OverflowError)
+"""What a node with too few inputs or attributes of the wrong type makes the rules raise."""
+
+
+def malformed(node: GraphNode, error: Exception) -> WorkloadError:
+    """The error for a node that is not of the form that its type needs."""
+    return WorkloadError(
+        f"node {node.name} ({node.type}): inputs, outputs or attributes are not those of its type "
+        f"({type(error).__name__}: {error}){_tensors(node)}"
+    )
+
+
 def _checked(node: GraphNode, tensor: str, shape: Shape | None) -> Shape:
     assert shape is not None
     try:
@@ -122,24 +134,30 @@ def _tensors(node: GraphNode) -> str:
 
 
 def _lower(node: GraphNode, state: _Lowering) -> Node:
-    common = {
-        "name": node.name,
-        "type": node.type,
-        "inputs": node.inputs,
-        "outputs": node.outputs,
-        "attributes": dict(node.attributes),
-        "precision": node.precision,
-    }
-    if node.type not in _MAC_TYPES:
-        return Node(**common, work=_vector_work(node, state))  # type: ignore[arg-type]
+    plain = Node(
+        name=node.name,
+        type=node.type,
+        inputs=node.inputs,
+        outputs=node.outputs,
+        attributes=dict(node.attributes),
+        precision=node.precision,
+    )
     try:
+        if node.type not in _MAC_TYPES:
+            return replace(plain, work=_vector_work(node, state))
         layer, weight, data = _MAC_TYPES[node.type](node, state)
+        return replace(plain, layers=(layer,), weight=weight, input=data, work=_bias_work(node, state))
     except WorkloadError as error:
         raise WorkloadError(f"node {node.name} ({node.type}): {error.message}{_tensors(node)}") from None
-    work = None
-    if len(node.inputs) > 2 and node.inputs[2]:
-        work = VectorWork(prod(state.shapes[node.outputs[0]]), fuses=True)
-    return Node(**common, layers=(layer,), weight=weight, input=data, work=work)  # type: ignore[arg-type]
+    except MALFORMED as error:
+        raise malformed(node, error) from None
+
+
+def _bias_work(node: GraphNode, state: _Lowering) -> VectorWork | None:
+    """The addition of a bias in the drain of a MAC layer."""
+    if len(node.inputs) < 3 or not node.inputs[2]:
+        return None
+    return VectorWork(prod(state.shapes[node.outputs[0]]), fuses=True)
 
 
 def _vector_work(node: GraphNode, state: _Lowering) -> VectorWork | None:

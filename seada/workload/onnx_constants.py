@@ -204,3 +204,7 @@ class OnnxWeights(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, Array]]]:
+        """Pickled as the values themselves, so that a network can be sent to another process."""
+        return (dict, (dict(self),))

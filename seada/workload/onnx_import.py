@@ -29,7 +29,7 @@ from seada.workload.graph import (
     execution_order,
     unique_names,
 )
-from seada.workload.lower import build_network, shape_node
+from seada.workload.lower import MALFORMED, build_network, malformed, shape_node
 from seada.workload.onnx_dims import DimensionBinder
 from seada.workload.shapes import infer_shapes
 
@@ -104,11 +104,25 @@ def _parse(content: bytes, file: Path) -> Any:
         raise WorkloadError(f"{file}: is no ONNX file, or is cut off") from None
     if not model.HasField("graph") or not model.opset_import:
         raise WorkloadError(f"{file}: is no ONNX file, or is cut off: graph or opset_import is missing")
+    if any(not isinstance(name, str) for name in _names(model.graph)):
+        raise WorkloadError(f"{file}: is no ONNX file, or is damaged: a name is no UTF-8 text")
     if model.functions:
         from onnx import inliner
 
         model = inliner.inline_local_functions(model)
     return model
+
+
+def _names(graph: Any) -> Iterator[Any]:
+    """Every name in a graph; protobuf gives damaged ones as bytes."""
+    yield graph.name
+    yield from (tensor.name for tensor in graph.initializer)
+    for value in [*graph.input, *graph.output, *graph.value_info]:
+        yield value.name
+        yield from (dim.dim_param for dim in value.type.tensor_type.shape.dim)
+    for node in graph.node:
+        yield from (node.name, node.op_type, node.domain, *node.input, *node.output)
+        yield from (attribute.name for attribute in node.attribute)
 
 
 @dataclass
@@ -152,7 +166,7 @@ class _Importer:
             for value in [*proto.value_info, *proto.output]
             if value.type.tensor_type.HasField("shape")
         }
-        nodes = [node for node in (self._convert(*pair) for pair in self._ordered()) if node is not None]
+        nodes = list(self._converted())
         used = {name for node in nodes for name in node.inputs} | {value.name for value in proto.output}
         constants = {name: shape for name, shape in self.store.shapes.items() if name in used}
         outputs = {name for node in nodes for name in node.outputs if name}
@@ -182,6 +196,16 @@ class _Importer:
         ]
         for node in execution_order(nodes, self.shapes):
             yield node, by_name[node.name]
+
+    def _converted(self) -> Iterator[GraphNode]:
+        """The nodes that stay."""
+        for node, proto in self._ordered():
+            try:
+                converted = self._convert(node, proto)
+            except MALFORMED as error:
+                raise malformed(node, error) from None
+            if converted is not None:
+                yield converted
 
     def _convert(self, node: GraphNode, proto: Any) -> GraphNode | None:
         """Fold the node, or give it the form of `seada.workload.graph` and find its output shapes."""
