@@ -249,9 +249,10 @@ def test_grouped_query_heads_share_keys(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("trans_a", "trans_b"), [(0, 0), (0, 1), (1, 0), (1, 1)])
 def test_gemm_with_transposition(tmp_path: Path, trans_a: int, trans_b: int) -> None:
-    a, b = ([5, 3] if trans_a else [3, 5]), ([7, 5] if trans_b else [5, 7])
+    a: Dims = [5, 3] if trans_a else [3, 5]
+    b = (7, 5) if trans_b else (5, 7)
     node = helper.make_node("Gemm", ["a", "b", "c"], ["y"], transA=trans_a, transB=trans_b)
-    network = _load(_model([node], {"a": [*a]}, {"y": [3, 7]}, {"b": _weight(*b), "c": _weight(7)}), tmp_path)
+    network = _load(_model([node], {"a": a}, {"y": [3, 7]}, {"b": _weight(*b), "c": _weight(7)}), tmp_path)
     assert network["Gemm_0"].extents == {"M": 7, "N": 3, "K": 5}
     assert network.nodes[0].weight == "b"
     assert network.nodes[0].work == VectorWork(21, fuses=True)

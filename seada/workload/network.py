@@ -65,7 +65,7 @@ class Node:
     weight, input : str
         Names of the tensors that play these operand roles, where `layers` is not empty.
     work : VectorWork or None
-        For operators without MACs; None if the operator is not modelled.
+        For operators without MACs (None if the operator is not modelled), and the fused bias of a MAC layer.
     attributes : mapping
         What an interpreter needs to execute the node (strides, pads, axis ...), ONNX names and meaning.
     precision : Precision or None
