@@ -7,14 +7,11 @@ from dataclasses import replace
 from math import ceil
 
 import pytest
+from fake_mapper import FP32, INT4, INT8, INT32, conv_node, fake_map_layer, residual, small_arch
 
-from seada.arch.hardware import Arch, Block, Compute, Fanout, FloatUnit, Memory, Mode, VectorUnit
-from seada.arch.setup import make_setup
+from seada.arch.hardware import VectorUnit
 from seada.errors import InfeasibleError, UserError
-from seada.formats import Precision, PrecisionRequest, parse_format, parse_precision
-from seada.mapper.result import MapResult
-from seada.mapping.nest import Keep, Loop, Mapping
-from seada.model.cost import Cost
+from seada.formats import Precision, PrecisionRequest, parse_precision
 from seada.model.float_unit import float_unit_cost, traffic
 from seada.system import jobs
 from seada.system.assign import assign, resolve_requests
@@ -23,68 +20,7 @@ from seada.system.result import RunResult
 from seada.system.run import run
 from seada.system.totals import activation_bits, bops, weight_bits
 from seada.workload.build import conv, matmul
-from seada.workload.network import Network, Node, Tensor, VectorWork
-
-INT4, INT8, INT32 = parse_format("int4"), parse_format("int8"), parse_format("int32")
-FP16, FP32 = parse_format("fp16"), parse_format("fp32")
-
-
-def _mode(weight: str, activation: str, lanes: int) -> Mode:
-    formats = parse_format(weight), parse_format(activation)
-    return Mode(*formats, INT32, lanes, frozenset({"reduction"}), 1, 1.0, "alu")
-
-
-def _arch(**changes: object) -> Arch:
-    dram = Memory("dram", None, 64, 100.0, 100.0, shared_words_per_cycle=2.0)
-    glb = Memory("glb", 8 * 65536, 32, 2.0, 3.0, shared_words_per_cycle=4.0, leakage_w=0.001, area_um2=500.0)
-    arch = Arch(
-        name="small",
-        clock_hz=1e9,
-        nodes=(dram, glb, Fanout("pe", (("x", 4),), (None,))),
-        compute=Compute(
-            "mac", (_mode("int8", "int8", 1), _mode("int4", "int4", 2)), (Block("alu", 10.0, 0.0),)
-        ),
-        vector_unit=VectorUnit("vector", 4, 0.5, "glb"),
-        float_unit=FloatUnit("fpu", (FP32,), (2.0,), (4.0,), ("dram", "glb")),
-    )
-    return replace(arch, **changes)  # type: ignore[arg-type]
-
-
-def _node(layer_name: str, source: str, target: str, weight: str, **sizes: object) -> Node:
-    layer = conv(layer_name, outputs=(8, 8), kernel=(1, 1), **sizes)  # type: ignore[arg-type]
-    return Node(layer_name, "Conv", (source, weight), (target,), (layer,), weight, source)
-
-
-def _vector(name: str, kind: str, inputs: tuple[str, ...], output: str, **work: object) -> Node:
-    return Node(name, kind, inputs, (output,), work=VectorWork(**work))  # type: ignore[arg-type]
-
-
-def _residual() -> Network:
-    """conv1 -> relu -> (conv2, add); add -> conv3 -> flatten: 4 channels of 8 x 8 everywhere."""
-    nodes = (
-        _node("conv1", "x", "a", "w1", K=4, C=2),
-        _vector("relu", "Relu", ("a",), "b", operations=256, fuses=True),
-        _node("conv2", "b", "c", "w2", K=4, C=4),
-        _vector("add", "Add", ("b", "c"), "d", operations=256, read_elements=512, write_elements=256),
-        _node("conv3", "d", "e", "w3", K=4, C=4),
-        _vector("flatten", "Flatten", ("e",), "f", zero_cost="a view"),
-    )
-    shapes = {"x": (1, 2, 8, 8), "f": (1, 256)} | dict.fromkeys("abcde", (1, 4, 8, 8))
-    weights = {"w1": (4, 2, 1, 1), "w2": (4, 4, 1, 1), "w3": (4, 4, 1, 1)}
-    tensors = {name: Tensor(name, shape) for name, shape in shapes.items()}
-    tensors |= {name: Tensor(name, shape, constant=True) for name, shape in weights.items()}
-    return Network("residual", nodes, tensors, ("x",), ("f",))
-
-
-def _fake_map_layer(arch, layer, precision, objective="edp", *, max_evaluations=None, time_s=None):  # type: ignore[no-untyped-def]
-    """Ten cycles and one pJ per MAC of the output's width, so that costs can be predicted by hand."""
-    if layer.extents.get("K") == 666:
-        raise InfeasibleError("glb, weight: needs 9, has 1")
-    setup = make_setup(arch, layer, precision)
-    energy = {"mac": float(layer.macs * setup.precision.output.bits)}
-    cost = Cost(layer.macs, 10, sum(energy.values()), 0.5, energy, {"compute": 10.0}, "compute", None, None)
-    mapping = Mapping((Keep("dram", "weight"), Keep("dram", "input"), Keep("dram", "output"), Loop("K", 1)))
-    return MapResult(layer, setup, mapping, cost, objective, False, cost.energy_pj / 2, 1.0, None, "fake")
+from seada.workload.network import Node, VectorWork
 
 
 @pytest.fixture
@@ -94,7 +30,7 @@ def mapped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
 
     def recording(arch, layer, precision, objective="edp", **effort):  # type: ignore[no-untyped-def]
         asked.append((layer, precision))
-        return _fake_map_layer(arch, layer, precision, objective, **effort)
+        return fake_map_layer(arch, layer, precision, objective, **effort)
 
     monkeypatch.setattr(jobs, "map_layer", recording)
     return asked
@@ -104,9 +40,9 @@ def mapped(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
 
 
 def test_output_is_the_consumers_input_format() -> None:
-    network = _residual()
+    network = residual()
     requests = resolve_requests(network, {"conv1": "int8", "conv2": "int4", "conv3": "int4"})
-    done = assign(_arch(), network, requests)
+    done = assign(small_arch(), network, requests)
     assert done.requests["conv1"].output == INT4
     assert done.requests["conv3"].output == INT4, "nobody reads it: its own input format"
     assert done.tensors["f"] == INT4
@@ -114,9 +50,9 @@ def test_output_is_the_consumers_input_format() -> None:
 
 
 def test_consumers_that_differ_convert_the_narrower_from_the_wider() -> None:
-    network = _residual()
+    network = residual()
     requests = resolve_requests(network, {"conv1": "int8", "conv2": "int4", "conv3": "int8"})
-    done = assign(_arch(), network, requests)
+    done = assign(small_arch(), network, requests)
     assert done.requests["conv1"].output == INT8, "the addition feeds conv3 and reads int8"
     assert [(c.tensor, c.source, c.target, c.elements, c.after) for c in done.conversions] == [
         ("b", INT8, INT4, 256, "relu")
@@ -125,31 +61,31 @@ def test_consumers_that_differ_convert_the_narrower_from_the_wider() -> None:
 
 
 def test_border_between_integer_and_float_is_a_conversion() -> None:
-    network = _residual()
+    network = residual()
     requests = resolve_requests(network, {"conv1": "int8", "conv2": "int8", "conv3": "fp32"})
-    done = assign(_arch(), network, requests)
+    done = assign(small_arch(), network, requests)
     assert done.on_float_unit == {"conv3": FP32}
     assert done.requests["conv2"].output == INT8
     assert [(c.tensor, c.target) for c in done.conversions] == [("b", FP32), ("c", FP32)]
 
 
 def test_integers_that_only_the_float_unit_can_hold_are_converted_to_its_format() -> None:
-    done = assign(_arch(), _residual(), resolve_requests(_residual(), "int16"))
+    done = assign(small_arch(), residual(), resolve_requests(residual(), "int16"))
     assert set(done.on_float_unit) == {"conv1", "conv2", "conv3"}
     assert done.requests["conv1"].weight == FP32
     assert "floating-point unit" in done.notes["conv1"]
 
 
 def test_no_unit_for_a_format_names_the_layer() -> None:
-    with pytest.raises(InfeasibleError, match="layer conv1: .*int32"):
-        assign(_arch(), _residual(), resolve_requests(_residual(), "int32"))
+    with pytest.raises(InfeasibleError, match=r"layer conv1: .*int32"):
+        assign(small_arch(), residual(), resolve_requests(residual(), "int32"))
 
 
 def test_explicit_output_wins() -> None:
     requests = resolve_requests(
-        _residual(), {"conv1": "w:int8,a:int8,out:int4", "conv2": "int8", "conv3": "int8"}
+        residual(), {"conv1": "w:int8,a:int8,out:int4", "conv2": "int8", "conv3": "int8"}
     )
-    done = assign(_arch(), _residual(), requests)
+    done = assign(small_arch(), residual(), requests)
     assert done.requests["conv1"].output == INT4
     assert [(c.tensor, c.source, c.target) for c in done.conversions] == [("b", INT4, INT8)]
     assert done.tensors["a"] == done.tensors["b"] == INT4
@@ -157,27 +93,27 @@ def test_explicit_output_wins() -> None:
 
 def test_requests_must_cover_the_network() -> None:
     with pytest.raises(UserError, match="did you mean 'conv2'"):
-        resolve_requests(_residual(), {"conv22": "int8"})
+        resolve_requests(residual(), {"conv22": "int8"})
     with pytest.raises(UserError, match="conv2, conv3"):
-        resolve_requests(_residual(), {"conv1": "int8"})
+        resolve_requests(residual(), {"conv1": "int8"})
     with pytest.raises(UserError, match="states no formats"):
-        resolve_requests(_residual(), None)
+        resolve_requests(residual(), None)
 
 
 def test_formats_of_the_file_are_used_and_an_override_is_reported(mapped: list[object]) -> None:
-    network = _residual()
+    network = residual()
     own = Precision(INT8, INT8, INT32, INT8)
     nodes = tuple(replace(node, precision=own) if node.layers else node for node in network.nodes)
     network = replace(network, nodes=nodes)
-    assert run(_arch(), network).layer("conv1").note == ""
-    assert "overridden" in run(_arch(), network, "int4").layer("conv1").note
+    assert run(small_arch(), network).layer("conv1").note == ""
+    assert "overridden" in run(small_arch(), network, "int4").layer("conv1").note
 
 
 # Rows and totals
 
 
 def test_rows_add_up_and_every_node_has_one(mapped: list[object]) -> None:
-    result = run(_arch(), _residual(), "int8")
+    result = run(small_arch(), residual(), "int8")
     assert [row.name for row in result.layers] == ["conv1", "relu", "conv2", "add", "conv3", "flatten"]
     total = result.total
     assert total.latency_cycles == sum(row.latency_cycles for row in result.layers)
@@ -196,14 +132,14 @@ def test_rows_add_up_and_every_node_has_one(mapped: list[object]) -> None:
 
 
 def test_additive_objective_has_a_bound(mapped: list[object]) -> None:
-    total = run(_arch(), _residual(), "int8", "energy").total
+    total = run(small_arch(), residual(), "int8", "energy").total
     layers = total.macs * 8
     assert total.bound == pytest.approx(layers / 2 + (total.energy_pj - layers))
     assert total.gap == pytest.approx(total.energy_pj / total.bound - 1)
 
 
 def test_vector_operator_takes_the_longer_of_operations_and_traffic(mapped: list[object]) -> None:
-    row = run(_arch(), _residual(), "int8").layer("add")
+    row = run(small_arch(), residual(), "int8").layer("add")
     # 512 bytes in and 256 out: 96 words of dram at 2 a cycle; glb moves them twice, 384 words at 4 a cycle.
     assert row.latency_breakdown_cycles["port.dram.shared"] == 96 / 2
     assert row.latency_breakdown_cycles["port.glb.shared"] == 384 / 4
@@ -217,26 +153,26 @@ def test_vector_operator_takes_the_longer_of_operations_and_traffic(mapped: list
 
 
 def test_fused_operator_adds_time_only_beyond_its_producer(mapped: list[object]) -> None:
-    slow = run(_arch(), _residual(), "int8").layer("relu")
+    slow = run(small_arch(), residual(), "int8").layer("relu")
     assert slow.latency_cycles == 256 // 4 - 10, "the fake maps conv1 in 10 cycles"
     assert "adds 54 cycles" in slow.note
     assert set(slow.energy_breakdown_pj) == {"vector", "leakage"}
-    wide = _arch(vector_unit=VectorUnit("vector", 256, 0.5, "glb"))
-    assert run(wide, _residual(), "int8").layer("relu").latency_cycles == 0
+    wide = small_arch(vector_unit=VectorUnit("vector", 256, 0.5, "glb"))
+    assert run(wide, residual(), "int8").layer("relu").latency_cycles == 0
 
 
 def test_bias_of_a_layer_runs_in_its_drain(mapped: list[object]) -> None:
-    network = _residual()
+    network = residual()
     biased = replace(network.nodes[0], work=VectorWork(256, fuses=True))
     network = replace(network, nodes=(biased, *network.nodes[1:]))
-    result = run(_arch(), network, "int8")
+    result = run(small_arch(), network, "int8")
     assert result.layer("conv1").latency_cycles == 64
     assert result.layer("conv1").energy_breakdown_pj["vector"] == 128.0
     assert result.layer("relu").latency_cycles == 64, "bias and relu: 512 operations on 4 lanes"
 
 
 def test_conversion_reads_and_writes_where_the_tensor_rests(mapped: list[object]) -> None:
-    result = run(_arch(), _residual(), {"conv1": "int8", "conv2": "int4", "conv3": "int8"})
+    result = run(small_arch(), residual(), {"conv1": "int8", "conv2": "int4", "conv3": "int8"})
     row = result.layer("b -> int4")
     assert [item.name for item in result.layers][:3] == ["conv1", "relu", "b -> int4"]
     assert row.energy_breakdown_pj["dram.vector"] == (32 + 16) * 100.0
@@ -246,44 +182,44 @@ def test_conversion_reads_and_writes_where_the_tensor_rests(mapped: list[object]
 
 def test_without_a_vector_unit_the_operator_is_named(mapped: list[object]) -> None:
     with pytest.raises(InfeasibleError, match=r"no vector unit.*relu \(Relu\)"):
-        run(_arch(vector_unit=None), _residual(), "int8")
+        run(small_arch(vector_unit=None), residual(), "int8")
 
 
 def test_unmodelled_nodes_are_counted(mapped: list[object]) -> None:
-    network = _residual()
+    network = residual()
     network = replace(network, nodes=(*network.nodes, Node("odd", "Odd", ("f",), ("g",))))
-    coverage = run(_arch(), network, "int8").coverage
+    coverage = run(small_arch(), network, "int8").coverage
     assert coverage == {"modelled": 6, "total": 7, "unmodelled": [{"type": "Odd", "count": 1}]}
 
 
 def test_equal_layers_are_mapped_once(mapped: list[tuple[object, ...]]) -> None:
-    result = run(_arch(), _residual(), "int8")
+    result = run(small_arch(), residual(), "int8")
     assert len(mapped) == 2, "conv2 and conv3 have the same shape and formats"
     assert result.results["conv3"].layer.name == "conv3"
 
 
 def test_layer_that_fits_nowhere_is_named(mapped: list[object]) -> None:
-    network = _residual()
-    nodes = (_node("huge", "x", "a", "w1", K=666, C=2), *network.nodes[1:])
+    network = residual()
+    nodes = (conv_node("huge", "x", "a", "w1", K=666, C=2), *network.nodes[1:])
     with pytest.raises(InfeasibleError, match="layer huge: glb, weight: needs 9, has 1"):
-        run(_arch(), replace(network, nodes=nodes), "int8")
+        run(small_arch(), replace(network, nodes=nodes), "int8")
 
 
 def test_infeasible_candidates_can_be_left_open(mapped: list[object]) -> None:
     layer = conv("huge", outputs=(1, 1), kernel=(1, 1), K=666, C=1)
     question = Question(layer, parse_precision("int8"))
-    assert answer_all(_arch(), [question], "edp", infeasible="none") == [None]
+    assert answer_all(small_arch(), [question], "edp", infeasible="none") == [None]
 
 
 def test_progress_counts_distinct_layers(mapped: list[object]) -> None:
     seen: list[tuple[int, int, str]] = []
-    run(_arch(), _residual(), "int8", progress=lambda *step: seen.append(step))
+    run(small_arch(), residual(), "int8", progress=lambda *step: seen.append(step))
     assert [(done, total) for done, total, _ in seen] == [(1, 2), (2, 2)]
 
 
 def test_activations_each_once_and_the_most_alive() -> None:
-    network = _residual()
-    done = assign(_arch(), network, resolve_requests(network, "int8"))
+    network = residual()
+    done = assign(small_arch(), network, resolve_requests(network, "int8"))
     written, peak = activation_bits(network, done)
     # x, b, c, d, e: `a` only exists in the drain of conv1, `f` is a view of e.
     assert written == 8 * (128 + 4 * 256)
@@ -292,7 +228,7 @@ def test_activations_each_once_and_the_most_alive() -> None:
 
 
 def test_shared_weights_count_once_and_computed_ones_not_at_all() -> None:
-    network = _residual()
+    network = residual()
     precision = dict.fromkeys(("conv1", "conv2", "conv3"), Precision(INT4, INT8, INT32, INT8))
     assert weight_bits(network, precision) == 4 * (8 + 16 + 16)
     assert bops(network, precision) == network.macs * 32
@@ -305,7 +241,7 @@ def test_shared_weights_count_once_and_computed_ones_not_at_all() -> None:
 
 
 def test_result_reads_back_from_its_own_json(mapped: list[object]) -> None:
-    result = run(_arch(), _residual(), {"conv1": "int8", "conv2": "int4", "conv3": "fp32"})
+    result = run(small_arch(), residual(), {"conv1": "int8", "conv2": "int4", "conv3": "fp32"})
     text = json.dumps(result.to_dict(), allow_nan=False)
     back = RunResult.from_dict(json.loads(text))
     assert json.dumps(back.to_dict()) == text
@@ -324,7 +260,7 @@ def _fp32() -> Precision:
 
 def test_float_unit_is_bound_by_the_slowest_of_rate_and_memories() -> None:
     layer = matmul("fc", M=64, N=1, K=64)
-    cost = float_unit_cost(_arch(), layer, _fp32(), FP32, leakage_w=0.0)
+    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32, leakage_w=0.0)
     dram_words = (64 * 64 + 64 + 64) * 32 // 64
     assert cost.latency_breakdown_cycles["port.dram.shared"] == dram_words / 2
     assert cost.latency_breakdown_cycles["compute"] == 64 * 64 / 2
@@ -339,7 +275,7 @@ def test_float_unit_is_bound_by_the_slowest_of_rate_and_memories() -> None:
 
 def test_float_unit_reports_compute_as_the_bound() -> None:
     layer = matmul("square", M=32, N=32, K=32)
-    cost = float_unit_cost(_arch(), layer, _fp32(), FP32, leakage_w=0.001)
+    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32, leakage_w=0.001)
     assert cost.bound_by == "compute"
     assert cost.latency_cycles == 32**3 / 2
     assert cost.utilization == 1.0
@@ -374,4 +310,6 @@ def test_blocked_traffic_never_grows_with_the_memory() -> None:
 
 def test_request_with_every_operand_is_shown_in_the_provenance(mapped: list[object]) -> None:
     request = PrecisionRequest(INT8, INT8, INT32, INT8)
-    assert run(_arch(), _residual(), request).provenance["precision"] == "w:int8,a:int8,acc:int32,out:int8"
+    assert (
+        run(small_arch(), residual(), request).provenance["precision"] == "w:int8,a:int8,acc:int32,out:int8"
+    )

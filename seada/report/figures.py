@@ -580,6 +580,10 @@ def draw_all(result: RunResult) -> dict[str, Figure]:
     for item in FIGURES:
         with styled():
             figure = item.draw(result)
-        if figure is not None:
-            figures[item.name] = figure
+            if figure is None:
+                continue
+            # The layout is solved once, not again for every file that the figure is saved to.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
+        figures[item.name] = figure
     return figures

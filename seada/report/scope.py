@@ -12,6 +12,8 @@ MODELLED = (
     "latency.",
     "Area of memories, named blocks of the PE, links, vector and floating-point unit.",
     "Vector operators, bias and activation in the drain of their layer, and conversions between formats.",
+    "Measured accuracy (where there is labelled data): weights and inputs of every MAC layer rounded to "
+    "their formats.",
 )
 NOT_MODELLED = (
     "Overlap between layers: layers run in sequence, and every tensor rests in the outermost memory "
@@ -19,6 +21,8 @@ NOT_MODELLED = (
     "The product of network energy and network latency is not optimised jointly: each layer takes its "
     "own best mapping.",
     "The floating-point unit beside the array is a closed-form estimate, marked as such.",
+    "Rounding of what vector operators read, in the measured accuracy: sums and other operators are "
+    "exact there.",
     "Data-dependent effects: sparsity, toggling, zero gating, early exit.",
     "DRAM refresh, row misses and bank conflicts; contention with anything else on the chip.",
     "Instruction fetch, control, clock tree and input or output of the chip, unless an entry of the "
