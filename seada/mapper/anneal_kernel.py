@@ -89,7 +89,13 @@ def keep_best(archive: Archive, genome: IntArray, score: FloatArray, energy: flo
 
 @kernel
 def rate(
-    p: Problem, tables: FloatArray, genome: IntArray, powers: FloatArray, w: Scratch, archive: Archive, score: FloatArray
+    p: Problem,
+    tables: FloatArray,
+    genome: IntArray,
+    powers: FloatArray,
+    w: Scratch,
+    archive: Archive,
+    score: FloatArray,
 ) -> None:
     """Estimate a candidate into `score` (objective, other metric, as logarithms) and the archive."""
     energy, latency = estimate(p, tables, genome, w)

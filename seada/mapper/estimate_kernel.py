@@ -358,9 +358,7 @@ def charge_link(p: Problem, s: int, hops_in: float, hops_out: float, bits: float
 @kernel
 def is_outermost_axis(p: Problem, s: int) -> bool:
     """Whether slot `s` is the outermost axis of its fanout."""
-    return (
-        s == 0 or p.slot_spatial[s - 1] == 0 or p.slot_owner[s - 1] != p.slot_owner[s]
-    )
+    return s == 0 or p.slot_spatial[s - 1] == 0 or p.slot_owner[s - 1] != p.slot_owner[s]
 
 
 @kernel
@@ -371,7 +369,9 @@ def has_link_cost(p: Problem, s: int) -> bool:
 
 
 @kernel
-def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child: int, fills: float, w: Scratch) -> float:
+def read_for_fills(
+    p: Problem, tables: FloatArray, role: int, parent: int, child: int, fills: float, w: Scratch
+) -> float:
     """Charge the fills of a weight or input keep in memory `child` from memory `parent`; words of one fill."""
     top, bottom = p.memory_slot[parent], p.memory_slot[child]
     bits = p.bits[role]
@@ -462,9 +462,7 @@ def reduction_trips(p: Problem, slot: int, spatial: bool, w: Scratch) -> float:
 
 
 @kernel
-def add_on_the_way(
-    p: Problem, bottom: int, top: int, outputs: float, bits: float, w: Scratch
-) -> float:
+def add_on_the_way(p: Problem, bottom: int, top: int, outputs: float, bits: float, w: Scratch) -> float:
     """Sums that arrive above slot `top` of those that leave slot `bottom`; charges additions and links."""
     sums = outputs * positions(p, w, OUTPUT, True)
     leaving = sums
@@ -530,9 +528,7 @@ def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scrat
         w.energy += words * p.write_energy[child]
     w.reads[child] += read
     w.writes[parent] += written
-    w.energy += (
-        read * p.read_energy[child] + written * p.write_energy[parent]
-    )
+    w.energy += read * p.read_energy[child] + written * p.write_energy[parent]
     last_write, last_read = written / arrivals, read / transfers
     w.first_writes[parent] += last_write
     w.first_reads[child] += last_read

@@ -76,6 +76,10 @@ def parse_objective(text: str) -> Objective:
         if match is None or powers[match[1]]:
             raise UserError(f"{text!r} is not an objective; allowed: {ALLOWED}")
         powers[match[1]] = float(match[2] or 1)
-    if not any(powers.values()) or max(powers.values()) > MAX_EXPONENT or not math.isfinite(sum(powers.values())):
+    if (
+        not any(powers.values())
+        or max(powers.values()) > MAX_EXPONENT
+        or not math.isfinite(sum(powers.values()))
+    ):
         raise UserError(f"{text!r}: exponents must be between 0 and {MAX_EXPONENT:g}, not all 0")
     return Objective(compact, powers["energy"], powers["latency"])

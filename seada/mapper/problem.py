@@ -97,7 +97,9 @@ def build_space(layer: Layer, setup: Setup) -> SearchSpace:
     record = np.zeros(1, PROBLEM).view(np.recarray)[0]
     for name, size, most in sizes:
         if size > most:
-            raise UserError(f"layer {layer.name} on {setup.arch.name}: {size} {name}, the search allows {most}")
+            raise UserError(
+                f"layer {layer.name} on {setup.arch.name}: {size} {name}, the search allows {most}"
+            )
         record[name] = size
     record.extents[: len(dims)] = [layer.extents[d] for d in dims]
     record.relevant[:, : len(dims)] = [[int(d in op.dims) for d in dims] for op in layer.operands]
@@ -246,7 +248,9 @@ def _fill_dataflow(
         record.row_dim = dims.index(windows[-1])
 
 
-def _axes(layer: Layer, dims: tuple[str, ...]) -> tuple[list[tuple[int, int, int, int, int]], NDArray[np.float64]]:
+def _axes(
+    layer: Layer, dims: tuple[str, ...]
+) -> tuple[list[tuple[int, int, int, int, int]], NDArray[np.float64]]:
     """Rows of axes (role, first and second dimension, base, row length) and the tables that they point to."""
     rows: list[tuple[int, int, int, int, int]] = []
     blocks: list[NDArray[np.float64]] = [np.zeros((1, 4))]

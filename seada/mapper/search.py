@@ -1,0 +1,228 @@
+"""From a search space to the best mapping found: estimates decide where to look, the exact model what is best."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seada.errors import InfeasibleError
+from seada.mapper.anneal_kernel import Archive, search
+from seada.mapper.estimate_kernel import estimate
+from seada.mapper.genome import Genome, smallest_candidate, to_mapping
+from seada.mapper.objective import Objective
+from seada.mapper.problem import SearchSpace, new_scratch
+from seada.mapper.result import SearchStats
+from seada.mapping.check import check
+from seada.mapping.nest import Mapping
+from seada.model.cost import Cost
+from seada.model.evaluate import cost_of
+
+DEFAULT_EVALUATIONS = 400_000
+# Exact costs of the best estimates; estimates are within a few per cent, so that the best is among them.
+EXACT_EVALUATIONS = 64
+DESCENT_LIMIT = 20_000
+FIRST_SEED = 7919
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One round of annealing: from how many of the best so far, at which share of the budget and temperatures."""
+
+    starts: int
+    share: float
+    hottest: float
+    coldest: float
+
+
+# Many short runs from scratch, then longer ones from the best of these: a candidate's keeps and loop orders
+# settle early in a run, so that breadth comes first. Shares are of all proposals and add up to 1.
+STAGES = (
+    Stage(16, 0.4, 0.3, 0.005),
+    Stage(4, 0.2, 0.2, 0.005),
+    Stage(4, 0.2, 0.1, 0.005),
+    Stage(4, 0.2, 0.1, 0.002),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best mapping of a search, with its exact cost and how it was found."""
+
+    mapping: Mapping
+    cost: Cost
+    stats: SearchStats
+
+
+def new_archive(length: int, capacity: int) -> Archive:
+    """An empty archive for candidates of `length` integers."""
+    return Archive(
+        genomes=np.zeros((capacity, length), np.int64),
+        scores=np.full((capacity, 2), np.inf),
+        metrics=np.full((capacity, 2), np.inf),
+        counters=np.zeros(2, np.int64),
+    )
+
+
+class Clock:
+    """CPU time since the start, and whether a limit (None: no limit) has passed."""
+
+    def __init__(self, limit_s: float | None) -> None:
+        self.limit_s = limit_s
+        self.started = time.perf_counter()
+        self.cpu_started = time.process_time()
+
+    @property
+    def over(self) -> bool:
+        """Whether the limit of wall time has passed."""
+        return self.limit_s is not None and time.perf_counter() - self.started > self.limit_s
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU seconds since the start."""
+        return time.process_time() - self.cpu_started
+
+
+def find_best(
+    space: SearchSpace, objective: Objective, max_evaluations: int | None, time_s: float | None
+) -> Found:
+    """Search by stages of annealing, then cost the best candidates exactly.
+
+    Parameters
+    ----------
+    max_evaluations : int, optional
+        Estimated candidates, about (a descent is finished); `DEFAULT_EVALUATIONS` if neither limit is given.
+    time_s : float, optional
+        Wall time; with it the answer depends on the machine.
+
+    Raises
+    ------
+    InfeasibleError
+        If no mapping is legal.
+    """
+    clock = Clock(time_s)
+    start = first_candidate(space)
+    archive = new_archive(space.genome_length, EXACT_EVALUATIONS)
+    powers = np.array([objective.energy_power, objective.latency_power])
+    budget = max_evaluations or DEFAULT_EVALUATIONS
+    stopped_by = "evaluations"
+    # Without a limit on evaluations a time limit is used up by repeating the rounds with new seeds.
+    rounds = 1 if time_s is None or max_evaluations is not None else 1_000_000
+    seeds = _seeds()
+    for _ in range(rounds):
+        if not _anneal(space, start, powers, budget, clock, archive, seeds):
+            stopped_by = "time"
+            break
+    mapping, cost, exact = _exact_best(space, objective, archive, clock)
+    estimated, illegal = (int(n) for n in archive.counters)
+    return Found(mapping, cost, SearchStats(clock.cpu_s, estimated - illegal + exact, illegal, stopped_by))
+
+
+def _seeds() -> Iterator[int]:
+    seed = FIRST_SEED
+    while True:
+        yield seed
+        seed += FIRST_SEED
+
+
+def _anneal(
+    space: SearchSpace,
+    start: Genome,
+    powers: NDArray[np.float64],
+    budget: int,
+    clock: Clock,
+    archive: Archive,
+    seeds: Iterator[int],
+) -> bool:
+    """All stages once; False if time ran out (at least one run is finished)."""
+    scratch = new_scratch()
+    pool: list[tuple[float, float, Genome]] = []
+    for stage in STAGES:
+        starts = [entry[2] for entry in pool[: stage.starts]] or [start] * stage.starts
+        steps = int(budget * stage.share / stage.starts)
+        temperatures = np.array([stage.hottest, stage.coldest])
+        for genome in starts:
+            if clock.over and np.isfinite(archive.scores[0, 0]):
+                return False
+            own = new_archive(len(genome), EXACT_EVALUATIONS)
+            limit = min(DESCENT_LIMIT, budget)
+            seed = next(seeds)
+            search(
+                space.problem, space.tables, genome, powers, steps, limit, temperatures, seed, scratch, own
+            )
+            merge(archive, own)
+            pool.append((own.scores[0, 0], own.scores[0, 1], own.genomes[0].copy()))
+        pool.sort(key=lambda entry: entry[:2])
+        pool = _distinct(pool)
+    return True
+
+
+def _distinct(pool: list[tuple[float, float, Genome]]) -> list[tuple[float, float, Genome]]:
+    """One entry per cost, in order."""
+    return list({entry[:2]: entry for entry in reversed(pool)}.values())[::-1]
+
+
+def merge(archive: Archive, other: Archive) -> None:
+    """Add another archive's candidates and counters, keeping the best distinct ones in order."""
+    scores = np.concatenate([archive.scores, other.scores])
+    _, first = np.unique(scores, axis=0, return_index=True)
+    best = first[: len(archive.scores)]
+    genomes = np.concatenate([archive.genomes, other.genomes])[best]
+    metrics = np.concatenate([archive.metrics, other.metrics])[best]
+    count = len(best)
+    archive.scores[:] = np.inf
+    archive.scores[:count], archive.genomes[:count], archive.metrics[:count] = scores[best], genomes, metrics
+    archive.counters[:] += other.counters
+
+
+def first_candidate(space: SearchSpace) -> Genome:
+    """A legal candidate with the smallest tiles.
+
+    Raises
+    ------
+    InfeasibleError
+        If there is none; names memory or fanout, operand or dimension, need and have.
+    """
+    genome = smallest_candidate(space)
+    scratch = new_scratch()
+    memories = int(space.problem.memories)
+    for order in range(int(space.problem.orders)):
+        genome[-memories:] = order
+        if np.isfinite(estimate(space.problem, space.tables, genome, scratch)[0]):
+            return genome
+    violations = check(space.layer, space.setup, to_mapping(space, genome))
+    reasons = "; ".join(str(violation) for violation in violations) or "no legal mapping was found"
+    raise InfeasibleError(
+        f"layer {space.layer.name} fits nowhere on {space.setup.arch.name} at {space.setup.precision}, "
+        f"not even with tiles of one element: {reasons}"
+    )
+
+
+def _exact_best(
+    space: SearchSpace, objective: Objective, archive: Archive, clock: Clock
+) -> tuple[Mapping, Cost, int]:
+    """Exact costs of the archive's candidates; the best of them that is legal."""
+    best: tuple[tuple[float, float, float], str, Mapping, Cost] | None = None
+    evaluated = 0
+    for row in range(len(archive.scores)):
+        if not np.isfinite(archive.scores[row, 0]) or (clock.over and best is not None):
+            break
+        mapping = to_mapping(space, archive.genomes[row])
+        if check(space.layer, space.setup, mapping):
+            continue
+        try:
+            cost = cost_of(space.layer, space.setup, mapping)
+        except OverflowError:
+            continue
+        evaluated += 1
+        entry = (objective.key(cost.energy_pj, cost.latency_cycles), repr(mapping), mapping, cost)
+        if best is None or entry[:2] < best[:2]:
+            best = entry
+    if best is None:
+        raise InfeasibleError(
+            f"layer {space.layer.name} on {space.setup.arch.name}: no candidate of the search could be costed"
+        )
+    return best[2], best[3], evaluated
