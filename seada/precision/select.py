@@ -21,7 +21,7 @@ afterwards counts them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,19 +35,20 @@ from seada.precision.runtime import OperandFormats
 from seada.precision.scores import LayerScore
 from seada.precision.solver import (
     Limit,
+    Vector,
     minimise,
     minimise_product,
     minimise_then,
     minimise_within_product,
+    supported_points,
 )
 
 OBJECTIVES = ("edp", "energy", "latency")
 
 # How far the summed KL divergence may rise above the least possible one in `auto`, in nats.
 AUTO_KL = 0.05
-# Each point of the front has at most this share of the loss of the point before it.
-FRONT_STEP = 0.5
-MAX_FRONT = 60
+# Points of the front in the result; the search for an accuracy looks at all of them.
+MAX_FRONT = 40
 
 
 @dataclass(frozen=True)
@@ -165,38 +166,69 @@ def _infeasible(problem: Problem, budgets: Sequence[Budget]) -> InfeasibleError:
 
 
 def pareto_front(problem: Problem, objective: str, budgets: Sequence[Budget] = ()) -> list[Chosen]:
-    """Choices from the cheapest to the most precise: each has least objective for its loss.
+    """Choices from the cheapest to the most precise, none of which is beaten by another one in both.
 
-    Steps down the loss by a factor of `FRONT_STEP` at least, so the front is a sample where it is dense.
+    The corners of the convex hull of objective and summed loss, with its ends exact; for the energy-delay
+    product those of several weightings of energy and latency. Choices that break a budget are left out.
 
     Raises
     ------
     InfeasibleError
         If no choice meets the budgets.
     """
-    limits = _limits(problem, budgets)
     precise = _least_loss(problem, budgets)
     if precise is None:
         raise _infeasible(problem, budgets)
-    least = float(problem.loss[precise].sum())
+    limits = _limits(problem, budgets)
+    cheapest = _cheapest(problem, objective, limits)
+    assert cheapest is not None
+    found = [cheapest, precise]
+    for cost in _weightings(problem, objective):
+        found += supported_points(problem.slots, cost, problem.loss)
+    bound = min((budget.limit for budget in budgets if budget.metric == "edp"), default=np.inf)
+    within = [
+        chosen
+        for chosen in found
+        if problem.product.value(chosen) <= bound * (1 + 1e-9)
+        and all(limit.holds(chosen) for limit in limits)
+    ]
+    return _not_beaten(problem, objective, within)
+
+
+def _weightings(problem: Problem, objective: str) -> list[Vector]:
+    """Linear costs whose optima make up the front of an objective."""
+    latency, energy = problem.product.first, problem.product.second
+    if objective != "edp":
+        return [latency if objective == "latency" else energy]
+    shares = [vector / max(float(vector.sum()), 1e-300) for vector in (latency, energy)]
+    return [weight * shares[0] + (1 - weight) * shares[1] for weight in np.linspace(0.1, 0.9, 9)]
+
+
+def _not_beaten(problem: Problem, objective: str, choices: list[Chosen]) -> list[Chosen]:
+    """By rising objective, those whose loss is less than that of everything before."""
+    figures = [
+        (_value(problem.costs(chosen), objective), float(problem.loss[chosen].sum()), tuple(chosen))
+        for chosen in choices
+    ]
     front: list[Chosen] = []
-    current = _cheapest(problem, objective, limits)
-    while current is not None and len(front) < MAX_FRONT:
-        front.append(current)
-        loss = float(problem.loss[current].sum())
-        if loss <= least * (1 + 1e-6):
-            break
-        # Measured from the least loss, so that the last steps do not crawl towards it.
-        target = least + (loss - least) * FRONT_STEP
-        if loss - least < 1e-4 * float(problem.loss[front[0]].sum()):
-            target = least * (1 + 1e-6)
-        current = _cheapest(problem, objective, [*limits, Limit(problem.loss, 0.0, target)])
-    else:
-        front.append(precise)
-    # Only an energy-delay product can still be broken: the other budgets were among the limits.
-    bounds = [budget.limit for budget in budgets if budget.metric == "edp"]
-    within = [chosen for chosen in front if problem.product.value(chosen) <= min(bounds, default=np.inf)]
-    return within or [precise]
+    least = np.inf
+    for _, loss, variables in sorted(figures):
+        if loss < least:
+            front.append(np.array(variables, dtype=np.intp))
+            least = loss
+    return front
+
+
+def _value(costs: Costs, objective: str) -> float:
+    figures = {"edp": costs.edp_pj_cycles, "energy": costs.energy_pj, "latency": costs.latency_cycles}
+    return figures[objective]
+
+
+def _thinned(front: list[Chosen], keep: Iterable[int]) -> list[int]:
+    """Positions of `MAX_FRONT` points at most, evenly spread, with those that must stay."""
+    count = min(len(front), MAX_FRONT)
+    spread = {round(position) for position in np.linspace(0, len(front) - 1, count)}
+    return sorted(spread | set(keep))
 
 
 def _auto(problem: Problem, method: str, objective: str) -> tuple[Chosen, str]:
@@ -299,12 +331,12 @@ def select(
         chosen, rule = _auto(problem, method, objective)
     points = tuple(
         FrontPoint(
-            problem.assignment(point),
-            problem.costs(point),
-            float(problem.loss[point].sum()),
+            problem.assignment(front[position]),
+            problem.costs(front[position]),
+            float(problem.loss[front[position]].sum()),
             measured.get(position),
         )
-        for position, point in enumerate(front)
+        for position in _thinned(front, measured)
     )
     choices = _choices(problem, chosen, warn)
     total = float(problem.loss[chosen].sum())

@@ -7,9 +7,10 @@ and solved again.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -286,3 +287,40 @@ def _below_chord(product: Product, bound: float, low: float, high: float) -> lis
     row = product.second + slope * product.first
     constant = product.second_constant + slope * product.first_constant
     return [*inside, Limit(row, constant, at_low + slope * low)]
+
+
+def supported_points(slots: Slots, cost: Vector, loss: Vector) -> list[NDArray[np.intp]]:
+    """All corners of the lower left convex hull of (total cost, total loss), from the cheapest on.
+
+    Without limits the optimum of a weighted sum falls apart into slots: every slot walks along its own
+    hull, and the steps of all slots are taken in the order of loss saved per cost.
+    """
+    ends = [*slots.starts[1:], len(cost)]
+    hulls = [_hull(cost, loss, range(s, e)) for s, e in zip(slots.starts, ends, strict=True)]
+    steps = []
+    for slot, hull in enumerate(hulls):
+        for position, (before, after) in enumerate(itertools.pairwise(hull)):
+            gain = (loss[before] - loss[after]) / (cost[after] - cost[before])
+            steps.append((-float(gain), slot, position, after))
+    current = np.array([hull[0] for hull in hulls], dtype=np.intp)
+    points = [current.copy()]
+    for _, slot, _, after in sorted(steps):
+        current[slot] = after
+        points.append(current.copy())
+    return points
+
+
+def _hull(cost: Vector, loss: Vector, variables: Sequence[int]) -> list[int]:
+    """Corners of one slot's lower left hull, by rising cost and falling loss."""
+    hull: list[int] = []
+    for v in sorted(variables, key=lambda i: (cost[i], loss[i], i)):
+        if hull and (loss[v] >= loss[hull[-1]] or cost[v] <= cost[hull[-1]]):
+            continue
+        while len(hull) > 1:
+            a, b = hull[-2], hull[-1]
+            # b goes if it lies on or above the line from a to v.
+            if (loss[b] - loss[a]) * (cost[v] - cost[a]) < (loss[v] - loss[a]) * (cost[b] - cost[a]):
+                break
+            hull.pop()
+        hull.append(v)
+    return hull
