@@ -19,7 +19,8 @@ from rich.console import Console
 from seada.errors import UserError
 from seada.report import text, write_report
 from seada.report.csv_table import layers_csv
-from seada.report.figures import MAX_ROWS, draw_all, shown_rows
+from seada.report.figure_base import MAX_ROWS, shown_rows
+from seada.report.figures import draw_all
 from seada.report.page import page
 from seada.report.palette import blended, format_colour, grouped, readable_on
 from seada.report.tables import map_table, run_table, selection_table

@@ -1,0 +1,1 @@
+"""The slow, obvious interpreter of `docs/model.md`: explicit sets, step by step, instance by instance."""

@@ -1,0 +1,95 @@
+"""Weight and input: tiles that fill, and MACs that read (rules 1, 2, 3, 7 and 10)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from seada.oracle.ledger import Ledger, Transfer, Widths
+from seada.oracle.space import Coords, Crossing, Element, Held, Position, Space
+
+Copies = Counter[Element]
+"""How many copies of an element are on their way."""
+
+
+class Inbound:
+    """What the instances hold of the weight or the input.
+
+    Attributes
+    ----------
+    tiles : per keep of the chain, by instance
+    changed : per keep, the steps in which the tile of some instance changed
+    """
+
+    def __init__(self, space: Space, ledger: Ledger, role: int, bits: int) -> None:
+        self.space = space
+        self.ledger = ledger
+        self.role = role
+        self.bits = bits
+        self.chain = space.chains[role]
+        self.tiles: list[dict[Coords, frozenset[Element]]] = [{} for _ in self.chain]
+        self.changed: list[set[int]] = [set() for _ in self.chain]
+
+    def fill(self, step: int, position: Position) -> None:
+        """Rules 1 and 2 at the beginning of a step."""
+        for number in range(1, len(self.chain)):
+            self._fill(number, step, position)
+
+    def _fill(self, number: int, step: int, position: Position) -> None:
+        child = self.chain[number]
+        missing: dict[Coords, Copies] = {}
+        for coords in self.space.instances(child.spatial):
+            new = self.space.tile(child, position, coords)
+            old = self.tiles[number].get(coords)
+            if new is None or new == old:
+                continue
+            self.tiles[number][coords] = new
+            self.changed[number].add(step)
+            if lacking := new - (old or frozenset()):
+                missing[coords] = Counter(lacking)
+        transfer = self.ledger.transfer(self.role)
+        for coords, copies in missing.items():
+            transfer.write(child.memory, coords, self._widths(copies))
+        self._serve(transfer, self.chain[number - 1], child, missing)
+        transfer.close(number, "fill", step)
+
+    def compute(self, step: int, macs: Mapping[Coords, Element]) -> None:
+        """Rule 7: what the MACs of a step read; `macs` has the element that each busy lane multiplies."""
+        home = self.chain[-1]
+        if len(self.chain) == 1:  # The tensor itself rests here, and padding is no part of it.
+            macs = {coords: element for coords, element in macs.items() if self._is_data(element)}
+        transfer = self.ledger.transfer(self.role)
+        self._serve(transfer, home, None, {coords: Counter([element]) for coords, element in macs.items()})
+        transfer.close(len(self.chain) - 1, "mac", step)
+
+    def _serve(
+        self, transfer: Transfer, parent: Held, child: Held | None, needs: dict[Coords, Copies]
+    ) -> None:
+        """Join what the children need, fanout by fanout, and read it at the parent."""
+        for crossing in self.space.between(parent, child):
+            needs = self._cross(transfer, crossing, needs)
+        for coords, copies in needs.items():
+            transfer.read(parent.memory, coords, self._widths(copies))
+
+    def _cross(
+        self, transfer: Transfer, crossing: Crossing, needs: dict[Coords, Copies]
+    ) -> dict[Coords, Copies]:
+        multicast = crossing.fanout.multicast[self.role]
+        roots: dict[Coords, Copies] = {}
+        below: Counter[Coords] = Counter()
+        for coords, copies in needs.items():
+            outer = coords[: crossing.outer]
+            root = roots.setdefault(outer, Counter())
+            # One copy on a multicasting fanout serves every coordinate that waits for one.
+            roots[outer] = root | copies if multicast else root + copies
+            below[outer] += copies.total()
+        for outer, root in roots.items():
+            transfer.cross(crossing.index, outer, self._widths(root), Counter({self.bits: below[outer]}))
+        return roots
+
+    def _widths(self, copies: Copies) -> Widths:
+        return Counter({self.bits: copies.total()})
+
+    def _is_data(self, element: Element) -> bool:
+        axes = self.space.layer.operands[self.role].axes
+        return all(0 <= x < axis.size for x, axis in zip(element, axes, strict=True))
