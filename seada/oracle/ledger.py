@@ -60,7 +60,7 @@ class Transfer:
             self.loads[self._port("write", memory)][instance] += words
 
     def cross(self, fanout: int, instance: Coords, root: Widths, below: Widths) -> None:
-        """Pass one instance of a fanout: what moves through its root, and in sum to or from its coordinates."""
+        """Pass one instance of a fanout: through its root, and in sum to or from its coordinates."""
         hops = below if self.ledger.fanouts[fanout].topology == "mesh" else root
         before = self.ledger.links[fanout, self.role]
         self.ledger.links[fanout, self.role] = LinkCount(

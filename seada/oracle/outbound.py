@@ -45,7 +45,7 @@ class Passage:
 class Outbound:
     """What the instances hold of the output.
 
-    A sum that a child continues moves there: its parent holds it no longer, so that no MAC is ever in two sums.
+    A sum that a child continues moves there; its parent holds it no longer, so no MAC is ever in two sums.
     """
 
     def __init__(self, space: Space, ledger: Ledger, precision: Precision) -> None:
