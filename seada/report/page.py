@@ -107,6 +107,11 @@ def _cards(result: RunResult) -> str:
     if result.accuracy and result.accuracy.get("measured") is not None:
         measured = result.accuracy["measured"]
         cards.insert(0, ("Accuracy", text.percent(measured), accuracy_note(result.accuracy)))
+    else:
+        coverage = result.coverage
+        cards.append(
+            ("Nodes modelled", text.count(coverage["modelled"]), f"of {coverage['total']} in the network")
+        )
     inner = "".join(
         f'<div class="card"><div class="label">{escape(label)}</div><div class="value">{_value(value)}</div>'
         f'<div class="more">{escape(more)}</div></div>'

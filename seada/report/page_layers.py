@@ -15,7 +15,17 @@ def layers_panel(result: RunResult) -> str:
     total = result.total
     unit, prefix = _energy_unit(result)
     head = "".join(f'<span class="{kind}">{label}</span>' for label, kind in _columns(f"{prefix}J"))
-    rows = "".join(_layer(row, total.latency_cycles, total.energy_pj, unit) for row in result.layers)
+    longest = max((row.latency_cycles for row in result.layers), default=0)
+    largest = max((row.energy_pj for row in result.layers), default=0.0)
+    rows = "".join(
+        _layer(
+            row,
+            _bar(row.latency_cycles, total.latency_cycles, longest),
+            _bar(row.energy_pj, total.energy_pj, largest),
+            unit,
+        )
+        for row in result.layers
+    )
     proven = sum(row.optimal is True for row in result.layers)
     mapped = sum(row.optimal is not None for row in result.layers)
     return (
@@ -55,15 +65,15 @@ def _energy_unit(result: RunResult) -> tuple[float, str]:
     return scale * 1e12, prefix
 
 
-def _layer(row: LayerRow, latency: int, energy: float, unit: float) -> str:
+def _layer(row: LayerRow, latency_share: str, energy_share: str, unit: float) -> str:
     macs = text.si(row.macs, "").strip() if row.macs else "–"
     used = "–" if row.utilization is None else f"{100 * row.utilization:.1f}"
     cells = (
         f'<span class="mark"></span><span class="name">{escape(row.name)}</span>'
         f"<span>{escape(row.type)}</span><span>{_precision(row)}</span>"
         f'<span class="n">{macs}</span>'
-        f'<span class="n">{text.count(row.latency_cycles)}</span>{_bar(row.latency_cycles, latency)}'
-        f'<span class="n">{text.significant(row.energy_pj / unit)}</span>{_bar(row.energy_pj, energy)}'
+        f'<span class="n">{text.count(row.latency_cycles)}</span>{latency_share}'
+        f'<span class="n">{text.significant(row.energy_pj / unit)}</span>{energy_share}'
         f'<span class="n">{used}</span><span>{escape(_bound_by(row))}</span>{_proof(row)}'
     )
     minor = "" if row.macs else " minor"
@@ -83,9 +93,11 @@ def _precision(row: LayerRow) -> str:
     return escape(text.pair(row.precision))
 
 
-def _bar(value: float, whole: float) -> str:
+def _bar(value: float, whole: float, largest: float) -> str:
+    """A share of the whole, with a bar that is full for the largest row."""
     share = value / whole if whole else 0.0
-    return f'<span class="n bar"><i style="width:{100 * share:.1f}%"></i><b>{100 * share:.1f} %</b></span>'
+    width = value / largest if largest else 0.0
+    return f'<span class="n bar"><i style="width:{100 * width:.1f}%"></i><b>{100 * share:.1f} %</b></span>'
 
 
 def _bound_by(row: LayerRow) -> str:

@@ -70,7 +70,8 @@ def selection_section(result: RunResult) -> str:
 
 
 def _choice(item: Mapping[str, Any]) -> str:
-    formats = f"{format_badge(item['weight'])}&nbsp;×&nbsp;{format_badge(item['input'])}"
+    formats = f"{format_badge(item['weight'])} × {format_badge(item['input'])}"
     warning = f'<br><span class="warning">{escape(item["warning"])}</span>' if item.get("warning") else ""
     name = escape(item["layer"])
-    return f"<tr><td>{name}</td><td>{formats}</td><td>{escape(item['reason'])}{warning}</td></tr>"
+    reason = escape(item["reason"]) + warning
+    return f'<tr><td>{name}</td><td class="formats">{formats}</td><td>{reason}</td></tr>'

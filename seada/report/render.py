@@ -7,7 +7,7 @@ import re
 
 from matplotlib.figure import Figure
 
-from seada.report.figures import styled
+from seada.report.figure_base import styled
 
 PNG_DPI = 160
 _PATH = re.compile(r'\bd="[^"]*"')
