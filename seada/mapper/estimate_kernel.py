@@ -106,16 +106,18 @@ SCRATCH = np.dtype(
         ("trips", np.float64, (MAX_SLOTS, MAX_DIMS)),
         ("counts", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
         ("active", np.float64, (MAX_SLOTS + 1,)),
-        # Of the keep in hand: trips of loops that leave its tile alone, whether it changes at all, the loop
+        # Of the keep in hand: trips of loops that leave its tile alone and the outermost slot with such a
+        # loop of this dimension, whether the tile changes at all, the loop
         # along which it slides. Of a transfer through fanouts: extents of the joined tile, such transfers along
         # each dimension, instances joined, those of them whose windows lie apart, instances not joined.
         ("dropped", np.float64, (MAX_DIMS,)),
+        ("drop_slot", np.int64, (MAX_DIMS,)),
         ("changes", np.int64),
         ("slide_dim", np.int64),
         ("slide_trips", np.float64),
         ("span", np.float64, (MAX_DIMS,)),
         ("tiles", np.float64, (MAX_DIMS,)),
-        ("joined", np.float64),
+        ("joined", np.float64, (MAX_DIMS,)),
         ("spread", np.float64),
         ("separate", np.float64),
         # Sums: words per memory, words of the first tiles (or last ones) by port, bits per fanout instance.
@@ -278,6 +280,7 @@ def scan_above(p: Problem, role: int, slot: int, w: Scratch) -> float:
                 continue
             if not moving and p.relevant[role, d] == 0:
                 w.dropped[d] *= trips
+                w.drop_slot[d] = s
                 continue
             # A window slides only if its own tile is the step of the loop, with no instances in between.
             if not moving and w.above[s + 1, d] == w.above[slot, d]:
@@ -294,12 +297,8 @@ def positions(p: Problem, w: Scratch, role: int, only_irrelevant: bool) -> float
     """Transfers along all (or all irrelevant) dimensions; dropped loops count once."""
     count = 1.0
     for d in range(p.dims):
-        if only_irrelevant and p.relevant[role, d] != 0:
-            continue
-        tiles = w.tiles[d]
-        if w.dropped[d] > 1.0:
-            tiles = max(1.0, tiles / w.dropped[d])
-        count *= tiles
+        if not only_irrelevant or p.relevant[role, d] == 0:
+            count *= w.tiles[d]
     return count
 
 
@@ -309,7 +308,12 @@ def start_union(p: Problem, slot: int, w: Scratch) -> None:
     for d in range(p.dims):
         w.span[d] = w.above[slot, d]
         w.tiles[d] = w.counts[slot, d]
-    w.joined = 1.0
+        w.joined[d] = 1.0
+        if w.dropped[d] > 1.0:
+            w.tiles[d] = w.counts[w.drop_slot[d], d]
+            for s in range(w.drop_slot[d] + 1, slot):
+                if p.slot_spatial[s] != 0:
+                    w.tiles[d] *= w.trips[s, d]
     w.spread = 1.0
     w.separate = 1.0
 
@@ -330,7 +334,10 @@ def join_axis(p: Problem, s: int, bottom: int, role: int, w: Scratch) -> None:
         if not joins and (role != OUTPUT or p.relevant[OUTPUT, d] == 0):
             w.separate *= trips
             continue
-        w.joined *= trips
+        w.joined[d] *= trips
+        if w.dropped[d] > 1.0:
+            w.tiles[d] = w.counts[s, d] if s < w.drop_slot[d] else w.tiles[d] / trips
+            continue
         if w.above[s + 1, d] == w.span[d]:
             w.span[d] = w.above[s, d]
             w.tiles[d] = w.counts[s, d]
@@ -437,7 +444,11 @@ def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scr
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
     steps = positions(p, w, role, False)
-    used = macs / (steps * w.joined)
+    # Idle instances leave elements out only along dimensions of the operand.
+    used = 1.0
+    for d in range(p.dims):
+        if p.relevant[role, d] != 0:
+            used *= p.extents[d] / (w.tiles[d] * w.joined[d])
     steps /= w.separate
     largest = largest_tile(p, tables, role, w) * w.spread * w.separate
     words = moved_words(p, parent, steps, steps * largest * used, largest, bits)
