@@ -223,7 +223,7 @@ def test_reasons_tell_what_the_neighbours_would_change() -> None:
         warn=lambda layer, formats: f"{layer} in {formats.weight}",
     )
     reason = found.choices[0].reason
-    assert reason.startswith("int4 x int4: score 2.5 bit, loss 1 of 1 in all layers, 5 cycles, 4 pJ")
+    assert reason.startswith("score 2.5 bit, loss 1 of 1 in all layers, 5 cycles, 4 pJ")
     assert "up to int8 x int8: loss -0.75, energy +150.0 %, latency +100.0 %" in reason
     assert "down to int2 x int2: loss +3, energy -50.0 %, latency -20.0 %" in reason
     assert reason.endswith("(assumed)")

@@ -361,24 +361,20 @@ def _choices(
 
 
 def _reason(candidates: Sequence[Candidate], score: LayerScore, index: int, total: float) -> str:
-    """The figures of the chosen candidate, and what the next ones up and down in bits would change."""
+    """The figures of the chosen candidate, and what those with the next smaller and larger loss would change."""
     chosen, loss = candidates[index], score.losses[index]
     figure = f"score {score.value:.4g} {score.unit}, " if score.value is not None else ""
     share = f" of {total:.3g} in all layers" if total > 0 else ""
     text = (
-        f"{chosen.label}: {figure}loss {loss:.3g}{share}, {chosen.costs.latency_cycles:.6g} cycles, "
+        f"{figure}loss {loss:.3g}{share}, {chosen.costs.latency_cycles:.6g} cycles, "
         f"{chosen.costs.energy_pj:.4g} pJ"
     )
-    order = sorted(range(len(candidates)), key=lambda i: (_bits(candidates[i]), -score.losses[i], i))
+    order = sorted(range(len(candidates)), key=lambda i: (-score.losses[i], candidates[i].costs.energy_pj, i))
     position = order.index(index)
     for word, beside in (("up", position + 1), ("down", position - 1)):
         if 0 <= beside < len(order):
             text += f"; {word} to {_step(candidates, score, index, order[beside])}"
     return text + (f" ({score.note})" if score.note else "")
-
-
-def _bits(candidate: Candidate) -> int:
-    return candidate.formats.weight.bits + candidate.formats.input.bits
 
 
 def _step(candidates: Sequence[Candidate], score: LayerScore, index: int, other: int) -> str:
