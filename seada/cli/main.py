@@ -24,6 +24,7 @@ REPORT_AT = (
 )
 # Typer has its own copy of click from 0.20 on: take the base of all usage errors from what it exports.
 _UsageError = typer.BadParameter.__mro__[1]
+INTERRUPTED = 130
 
 
 class Terminated(BaseException):
@@ -50,20 +51,21 @@ def run_command(arguments: list[str]) -> int:
     except SeadaError as error:
         report_failure(as_json, error.kind, error.message, error)
         return error.exit_code
-    except typer.Exit as stop:
-        return stop.exit_code
     except (KeyboardInterrupt, typer.Abort):
-        report_failure(as_json, "interrupted", "interrupted")
-        return 130
+        result = INTERRUPTED
     except Terminated:
         report_failure(as_json, "terminated", "terminated")
         return 143
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # Typer and rich exit by themselves when a pipe is closed; no command of ours does.
         return _reader_gone()
     except Exception as error:
         if isinstance(error, _UsageError):
             return _usage_failure(as_json, error)
         return _own_fault(as_json, error)
+    if result == INTERRUPTED:
+        # Depending on its version, Typer turns Ctrl-C into this code by itself.
+        report_failure(as_json, "interrupted", "interrupted")
     return result if isinstance(result, int) else 0
 
 

@@ -123,11 +123,14 @@ def select(
     """
     from seada.arch.load import load_arch
     from seada.cli.inputs import process_count, read_dims, read_time, split_candidates
+    from seada.precision.scores import parse_method
     from seada.system.jobs import Effort
     from seada.system.select import select_precisions
     from seada.workload.load import load_workload
 
     effort = Effort(max_evaluations, read_time(time))
+    if method is not None:
+        parse_method(method)
     allowed = None if candidates is None else split_candidates(candidates)
     chip = load_arch(arch)
     network = load_workload(workload, read_dims(dim))
