@@ -77,7 +77,7 @@ COMPUTED = [metric for metric in METRICS if metric != "accuracy_loss"]
 
 
 @given(questions(), st.data())
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_budgets_are_met_with_the_least_loss(
     question: tuple[Options, Scores, Costs], data: st.DataObject
 ) -> None:
@@ -104,7 +104,7 @@ def test_budgets_are_met_with_the_least_loss(
 
 
 @given(questions(), st.sampled_from(["edp", "energy", "latency"]), st.sampled_from(["output_kl", "nmse"]))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_auto_is_the_cheapest_within_its_limit(
     question: tuple[Options, Scores, Costs], objective: str, method: str
 ) -> None:

@@ -361,7 +361,7 @@ def _choices(
 
 
 def _reason(candidates: Sequence[Candidate], score: LayerScore, index: int, total: float) -> str:
-    """The figures of the chosen candidate, and what those with the next smaller and larger loss would change."""
+    """The figures of the chosen candidate, and what the next smaller and larger loss would cost."""
     chosen, loss = candidates[index], score.losses[index]
     figure = f"score {score.value:.4g} {score.unit}, " if score.value is not None else ""
     share = f" of {total:.3g} in all layers" if total > 0 else ""
