@@ -13,20 +13,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from fake_mapper import fake_map_layer, residual, small_arch
-from rich.console import Console
 
 from seada.errors import UserError
 from seada.report import text, write_report
 from seada.report.csv_table import layers_csv
 from seada.report.figure_base import MAX_ROWS, shown_rows
+from seada.report.figure_layers import energy_per_layer
 from seada.report.figures import draw_all
+from seada.report.labels import CHARACTER_PT, LINE_PT, label_spots
 from seada.report.page import page
 from seada.report.palette import blended, format_colour, grouped, readable_on
-from seada.report.tables import map_table, run_table, selection_table
 from seada.system import jobs
 from seada.system.result import RunResult
 from seada.system.run import run
+from tests.fake_mapper import fake_map_layer, residual, small_arch
 
 NASTY = "<script>alert(1)</script>&\"'"
 
@@ -166,7 +166,7 @@ def test_long_networks_keep_their_sums(result: RunResult) -> None:
     assert sum(row.energy_pj for row in shown) == pytest.approx(sum(row.energy_pj for row in long.layers))
     assert sum(row.latency_cycles for row in shown) == sum(row.latency_cycles for row in long.layers)
     assert shown[-1].name == "2 vector operators"
-    assert "energy_per_layer" in draw_all(long)
+    assert energy_per_layer(long) is not None
 
 
 def test_figures_exist_only_where_there_is_data(result: RunResult) -> None:
@@ -182,31 +182,6 @@ def test_figures_exist_only_where_there_is_data(result: RunResult) -> None:
     )
 
 
-def _printed(renderable: object) -> str:
-    console = Console(width=200, record=True, file=io.StringIO())
-    console.print(renderable)
-    return console.export_text()
-
-
-def test_terminal_tables_say_what_the_result_says(result: RunResult) -> None:
-    shown = _printed(run_table(_with_accuracy(result)))
-    for row in result.layers:
-        assert row.name in shown
-    assert f"{result.total.latency_cycles:,} cycles" in shown
-    assert "6 of 6 nodes modelled" in shown
-    assert "1 placeholder" in shown
-    assert "97.00" in shown
-    assert "output_kl" in _printed(selection_table(_with_accuracy(result)))
-    single = _printed(map_table(result.results["conv1"]))
-    assert "dram holds weight, input, output" in single
-    assert "gap ≤ 100.0 %" in single
-
-
-def test_markup_in_names_is_shown_not_run(result: RunResult) -> None:
-    odd = replace(result, layers=(replace(result.layers[0], name="[bold red]x[/]"),))
-    assert "[bold red]x[/]" in _printed(run_table(odd))
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -220,6 +195,22 @@ def test_markup_in_names_is_shown_not_run(result: RunResult) -> None:
 )
 def test_si(value: float, shown: str) -> None:
     assert text.si(value, "J") == shown
+
+
+def test_labels_do_not_cover_each_other() -> None:
+    names = ["first", "second", "third", "blocked"]
+    points = [(0.5, 0.5), (0.5, 0.5), (0.52, 0.5), (0.9, 0.9)]
+    spots = label_spots(points, names, (200.0, 100.0), blocked=[((1.0, 0.8), 190.0)])
+    assert spots[3] is None
+    placed = [
+        (n, 200 * p[0] + s[0], 100 * p[1] + s[1]) for n, p, s in zip(names, points, spots, strict=True) if s
+    ]
+    assert len(placed) == 3
+    for i, (name, x, y) in enumerate(placed):
+        for other, u, v in placed[i + 1 :]:
+            apart_x = x + len(name) * CHARACTER_PT <= u or u + len(other) * CHARACTER_PT <= x
+            assert apart_x or abs(y - v) >= LINE_PT
+    assert label_spots(points, names, (200.0, 100.0), limit=1)[1:] == [None] * 3
 
 
 def test_parts_of_a_memory_stand_together_outermost_first() -> None:

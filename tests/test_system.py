@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import ceil
 
 import pytest
-from fake_mapper import FP32, INT4, INT8, INT32, conv_node, fake_map_layer, residual, small_arch
 
 from seada.arch.hardware import VectorUnit
 from seada.errors import InfeasibleError, UserError
 from seada.formats import Precision, PrecisionRequest, parse_precision
+from seada.mapping.text import parse_mapping
 from seada.model.float_unit import float_unit_cost, traffic
 from seada.system import jobs
 from seada.system.assign import assign, resolve_requests
@@ -21,6 +21,7 @@ from seada.system.run import run
 from seada.system.totals import activation_bits, bops, weight_bits
 from seada.workload.build import conv, matmul
 from seada.workload.network import Node, VectorWork
+from tests.fake_mapper import FP32, INT4, INT8, INT32, conv_node, fake_map_layer, residual, small_arch
 
 
 @pytest.fixture
@@ -313,3 +314,26 @@ def test_request_with_every_operand_is_shown_in_the_provenance(mapped: list[obje
     assert (
         run(small_arch(), residual(), request).provenance["precision"] == "w:int8,a:int8,acc:int32,out:int8"
     )
+
+
+# With the real mapper
+
+
+def test_any_number_of_processes_gives_the_same_result() -> None:
+    one = run(
+        small_arch(), residual(), {"conv1": "int8", "conv2": "int4", "conv3": "fp32"}, max_evaluations=50
+    )
+    two = run(
+        small_arch(),
+        residual(),
+        {"conv1": "int8", "conv2": "int4", "conv3": "fp32"},
+        max_evaluations=50,
+        jobs=2,
+    )
+    assert one.to_dict() == two.to_dict()
+    layer = one.layer("conv1")
+    assert layer.macs == 512
+    assert layer.outer_bits >= 8 * (128 + 8) + 4 * 256, (
+        "inputs, weights and (int4) outputs cross the outermost memory"
+    )
+    assert parse_mapping(layer.mapping_text) == one.results["conv1"].mapping

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fake_mapper import fake_map_layer, residual, small_arch
 
 from seada.errors import InfeasibleError, UserError
 from seada.precision.data import Data
@@ -14,6 +13,7 @@ from seada.system import jobs
 from seada.system.run import run
 from seada.system.select import default_candidates, select_precisions
 from seada.workload.network import Network
+from tests.fake_mapper import fake_map_layer, residual, small_arch
 
 
 @pytest.fixture(autouse=True)

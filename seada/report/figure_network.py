@@ -147,7 +147,7 @@ def roofline(result: RunResult) -> Figure | None:
     axes.set_yscale("log")
     axes.set_xlim(low, high)
     axes.set_ylim(min(rate) / 2.5, top * 2)
-    _label_slowest(axes, rows, intensity, rate)
+    _label_slowest(axes, rows, intensity, rate, ceilings)
     axes.grid(which="major")
     axes.set_xlabel(f"MACs per byte moved at {result.chip.memories[0]['name']}")
     axes.set_ylabel("MACs per cycle")
@@ -167,27 +167,28 @@ def _ceilings(result: RunResult, rows: Sequence[LayerRow]) -> dict[str, float]:
     return {", ".join(names[:3]): peak for peak, names in sorted(rates.items())}
 
 
-def _label_slowest(axes: Axes, rows: Sequence[LayerRow], x: Sequence[float], y: Sequence[float]) -> None:
-    """Name the few layers that take most of the time, where there is room."""
-    order = sorted(range(len(rows)), key=lambda index: -rows[index].latency_cycles)
-    points = [(log10(x[index]), log10(y[index])) for index in order]
-    spans = [[log10(edge) for edge in edges] for edges in (axes.get_xlim(), axes.get_ylim())]
-    where = [
-        tuple((value - low) / (high - low) for value, (low, high) in zip(point, spans, strict=True))
-        for point in points
+def _label_slowest(
+    axes: Axes, rows: Sequence[LayerRow], x: Sequence[float], y: Sequence[float], ceilings: dict[str, float]
+) -> None:
+    """Name the few layers that take most of the time, where there is room; layers at one point once."""
+    first: dict[tuple[float, float], int] = {}
+    for index in sorted(range(len(rows)), key=lambda index: -rows[index].latency_cycles):
+        first.setdefault((x[index], y[index]), index)
+    names = [shortened(rows[index].name) for index in first.values()]
+    blocked = [
+        ((1.0, _fraction(axes, 1.0, peak)[1]), 5.0 * len(name) + 80.0) for name, peak in ceilings.items()
     ]
-    names = [shortened(rows[index].name) for index in order]
-    spots = label_spots([(u, v) for u, v in where], names, (4.6 * 72, 2.9 * 72), MAX_LABELS)
-    for index, name, spot in zip(order, names, spots, strict=True):
+    where = [_fraction(axes, *point) for point in first]
+    spots = label_spots(where, names, (4.6 * 72, 2.9 * 72), MAX_LABELS, blocked)
+    for point, name, spot in zip(first, names, spots, strict=True):
         if spot is not None:
-            axes.annotate(
-                name,
-                (x[index], y[index]),
-                xytext=spot,
-                textcoords="offset points",
-                fontsize=7,
-                color=palette.INK,
-            )
+            axes.annotate(name, point, xytext=spot, textcoords="offset points", fontsize=7, color=palette.INK)
+
+
+def _fraction(axes: Axes, x: float, y: float) -> tuple[float, float]:
+    """Where a point lies on logarithmic axes, as fractions of their lengths."""
+    (left, right), (bottom, top) = axes.get_xlim(), axes.get_ylim()
+    return (log10(x / left) / log10(right / left), log10(y / bottom) / log10(top / bottom))
 
 
 def _wide_limits(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:

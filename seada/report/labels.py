@@ -12,7 +12,11 @@ CHARACTER_PT, LINE_PT, POINT_PT = 4.9, 9.0, 5.0
 
 
 def label_spots(
-    points: Sequence[Point], names: Sequence[str], size_pt: Point, limit: int | None = None
+    points: Sequence[Point],
+    names: Sequence[str],
+    size_pt: Point,
+    limit: int | None = None,
+    blocked: Sequence[tuple[Point, float]] = (),
 ) -> list[Point | None]:
     """An offset in points for each label, or None where there is no room; earlier points go first.
 
@@ -21,9 +25,13 @@ def label_spots(
     points : positions as fractions of the axes, 0..1
     size_pt : width and height of the axes in points, about
     limit : most labels to place
+    blocked : where other text stands: its lower right corner as fractions, and its width in points
     """
     centres = [(x * size_pt[0], y * size_pt[1]) for x, y in points]
     taken: list[_Box] = [(x - POINT_PT, y - POINT_PT, x + POINT_PT, y + POINT_PT) for x, y in centres]
+    for (right, bottom), width in blocked:
+        x, y = right * size_pt[0], bottom * size_pt[1]
+        taken.append((x - width, y, x, y + LINE_PT + 2.0))
     spots: list[Point | None] = []
     for index, ((x, y), name) in enumerate(zip(centres, names, strict=True)):
         placed = sum(spot is not None for spot in spots)

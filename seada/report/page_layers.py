@@ -125,7 +125,10 @@ def _detail(row: LayerRow) -> str:
         formats = ", ".join(f"{operand} {name}" for operand, name in row.precision.items())
         left += f"<p>Formats: {escape(formats)}</p>"
     energy = _pairs("Energy, pJ", _sorted(row.energy_breakdown_pj), sum(row.energy_breakdown_pj.values()))
-    cycles = _pairs("Time, cycles", row.latency_breakdown_cycles.items(), float(row.latency_cycles))
+    ports = {k: v for k, v in row.latency_breakdown_cycles.items() if k.startswith("port.")}
+    parts = {k: v for k, v in row.latency_breakdown_cycles.items() if k not in ports}
+    cycles = _pairs("Time, cycles", parts.items(), float(row.latency_cycles))
+    cycles += _pairs("Ports busy, cycles", _sorted(ports), float(row.latency_cycles))
     return f'<div class="detail"><div>{left}</div><div>{energy}</div><div>{cycles}</div></div>'
 
 
@@ -143,7 +146,7 @@ def _sorted(values: Mapping[str, float]) -> list[tuple[str, float]]:
 
 def _pairs(title: str, values: Iterable[tuple[str, float]], whole: float) -> str:
     lines = "".join(
-        f'<tr><td>{escape(name)}</td><td class="n">{value:,.6g}</td>'
+        f'<tr><td>{escape(name)}</td><td class="n">{text.significant(value, 6)}</td>'
         f'<td class="n">{text.percent(value / whole) if whole else "–"}</td></tr>'
         for name, value in values
         if value

@@ -28,6 +28,10 @@ def write_report(result: RunResult, out_dir: str | Path) -> list[Path]:
     from seada.report.render import png_bytes
 
     out = Path(out_dir)
+    try:
+        (out / "figures").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(out, error) from error
     figures = draw_all(result)
     files = {
         out / "result.json": (json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n").encode(),
@@ -36,13 +40,16 @@ def write_report(result: RunResult, out_dir: str | Path) -> list[Path]:
         out / "report.html": page(result, figures).encode(),
     }
     try:
-        (out / "figures").mkdir(parents=True, exist_ok=True)
         for path, content in files.items():
             _replace(path, content)
         _remove_stale(out / "figures", set(files))
     except OSError as error:
-        raise UserError(f"cannot write the report to {out}: {error.strerror or error}") from error
+        raise _unwritable(out, error) from error
     return list(files)
+
+
+def _unwritable(out: Path, error: OSError) -> UserError:
+    return UserError(f"cannot write the report to {out}: {error.strerror or error}")
 
 
 def _replace(path: Path, content: bytes) -> None:
