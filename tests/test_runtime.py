@@ -169,8 +169,21 @@ def test_operators_agree_with_the_reference_of_onnx(
     np.testing.assert_allclose(got, expected, rtol=2e-5, atol=2e-6)
 
 
+@pytest.mark.parametrize("size", [3, 4, 5])
+def test_local_response_normalisation_agrees_with_its_definition(size: int) -> None:
+    # The reference of onnx 1.23 normalises only the first channels, as many as there are items.
+    x = np.random.default_rng(1).normal(size=(2, 7, 2, 3)).astype(np.float32)
+    expected = np.zeros_like(x)
+    for c in range(7):
+        near = range(max(0, c - (size - 1) // 2), min(6, c + size // 2) + 1)
+        sums = sum(x[:, i].astype(np.float64) ** 2 for i in near)
+        expected[:, c] = x[:, c] / (2 + 0.3 / size * sums) ** 0.6
+    got = OPERATORS["LRN"]({"size": size, "alpha": 0.3, "beta": 0.6, "bias": 2.0}, [x])
+    np.testing.assert_allclose(got, expected, rtol=1e-5)
+
+
 def test_every_operator_has_a_case() -> None:
-    by_hand = {"Dropout", "Reshape"}
+    by_hand = {"Dropout", "Reshape", "LRN"}
     assert {case[0] for case in CASES} | by_hand == set(OPERATORS)
 
 
@@ -242,8 +255,13 @@ def test_results_do_not_depend_on_the_batch(monkeypatch: pytest.MonkeyPatch) -> 
     network, data = tiny_network(), tiny_data(11)
     formats = {"fc1": both("int4"), "fc2": both("int4")}
     whole = Runtime(network).outputs(data, formats)
-    monkeypatch.setattr("seada.precision.runtime.BATCH", 2)
-    np.testing.assert_allclose(Runtime(network).outputs(data, formats), whole, rtol=1e-6)
+    fixed = Runtime(network, calibration=data).outputs(data, formats)
+    for name, value in (("BATCH", 2), ("BATCH_ELEMENTS", 100)):
+        monkeypatch.setattr(f"seada.precision.runtime.{name}", value)
+        np.testing.assert_allclose(Runtime(network).outputs(data, formats), whole, rtol=1e-6)
+        calibrated = Runtime(network, calibration=data)
+        np.testing.assert_allclose(calibrated.outputs(data, formats), fixed, rtol=1e-6)
+        monkeypatch.undo()
 
 
 def test_calibration_fixes_the_scale_of_activations() -> None:
@@ -261,8 +279,8 @@ def test_calibration_fixes_the_scale_of_activations() -> None:
 def test_rerun_equals_a_full_run(layer: str) -> None:
     network, data = tiny_network(), tiny_data()
     runtime = Runtime(network)
-    got = runtime.rerun(runtime.trace(data), layer, both("int2"))
-    assert np.array_equal(got, runtime.outputs(data, {layer: both("int2")}))
+    parts = [runtime.rerun(trace, layer, both("int2")) for trace in runtime.traces(data)]
+    assert np.array_equal(np.concatenate(parts), runtime.outputs(data, {layer: both("int2")}))
 
 
 def test_granularity_per_channel_follows_the_output_channels() -> None:

@@ -205,6 +205,17 @@ def _layer_normalisation(attributes: Attributes, inputs: Sequence[Any]) -> Array
     return result
 
 
+def _local_response_normalisation(attributes: Attributes, inputs: Sequence[Any]) -> Array:
+    """Divide by a power of the mean square over neighbouring channels; outside the channels are zeros."""
+    x, size = inputs[0], int(attributes["size"])
+    alpha, beta = float(attributes.get("alpha", 1e-4)), float(attributes.get("beta", 0.75))
+    before = (size - 1) // 2
+    squares = np.pad(x * x, [(0, 0), (before, size - 1 - before), *[(0, 0)] * (x.ndim - 2)])
+    sums = sliding_window_view(squares, size, axis=1).sum(axis=-1)
+    result: Array = x / (np.float32(attributes.get("bias", 1)) + np.float32(alpha / size) * sums) ** beta
+    return result
+
+
 def _hard_sigmoid(attributes: Attributes, inputs: Sequence[Any]) -> Array:
     alpha, beta = np.float32(attributes.get("alpha", 0.2)), np.float32(attributes.get("beta", 0.5))
     result: Array = np.clip(alpha * inputs[0] + beta, 0, 1)
@@ -290,6 +301,7 @@ OPERATORS: dict[str, Rule] = {
     "HardSigmoid": _hard_sigmoid,
     "HardSwish": _each(lambda x: x * np.clip(x / np.float32(6) + np.float32(0.5), 0, 1)),
     "Identity": _each(lambda x: x),
+    "LRN": _local_response_normalisation,
     "LayerNormalization": _layer_normalisation,
     "LeakyRelu": _leaky_relu,
     "Log": _each(np.log),

@@ -14,7 +14,9 @@ Scales of activations (always one per tensor, whatever the granularity of the we
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -37,6 +39,8 @@ from seada.workload.network import Network, Node
 Array = NDArray[Any]
 
 BATCH = 256
+# All tensors of one batch together hold no more elements than this (256 MiB), as far as one item fits.
+BATCH_ELEMENTS = 1 << 26
 # What is kept of a calibrated tensor: its least and largest number and evenly spaced others.
 CALIBRATION_SAMPLE = 1 << 16
 _MAC_TYPES = ("Conv", "Gemm", "MatMul")
@@ -86,11 +90,43 @@ def weight_axis(node: Node, rank: int) -> int:
     return rank - 2 if node.type == "Gemm" and node.attributes.get("transB", 0) else rank - 1
 
 
-def _thinned(array: Array) -> Array:
-    """The least, the largest and evenly spaced numbers, as a vector."""
-    flat = array.reshape(-1)
-    step = -(-flat.size // CALIBRATION_SAMPLE)
-    return np.concatenate([[flat.min(), flat.max()], flat[::step]]).astype(np.float32)
+def _batch_size(network: Network) -> int:
+    """Items that run at once: bounded in number and in elements of all tensors together."""
+    sizes = [math.prod(t.shape) for t in network.tensors.values() if not t.constant]
+    declared = network.tensors[network.inputs[0]].shape
+    per_item = sum(sizes) // max(1, declared[0] if declared else 1)
+    return max(1, min(BATCH, BATCH_ELEMENTS // max(1, per_item)))
+
+
+def _last_uses(network: Network) -> dict[str, list[str]]:
+    """Tensors that no later node reads, by node name; the network's outputs are always needed."""
+    last = {name: node.name for node in network.nodes for name in (*node.inputs, *node.outputs)}
+    done: dict[str, list[str]] = {}
+    for tensor, node in last.items():
+        if tensor not in network.outputs:
+            done.setdefault(node, []).append(tensor)
+    return done
+
+
+class _Sampler:
+    """Collects the least, the largest and evenly spaced numbers of a tensor that arrives in batches."""
+
+    def __init__(self, total: int) -> None:
+        self.step = max(1, -(-total // CALIBRATION_SAMPLE))
+        self.seen = 0
+        self.low, self.high = np.inf, -np.inf
+        self.parts: list[Array] = []
+
+    def add(self, array: Array) -> None:
+        """Take the next batch."""
+        flat = array.reshape(-1)
+        self.parts.append(flat[-self.seen % self.step :: self.step].copy())
+        self.seen += flat.size
+        self.low, self.high = min(self.low, float(flat.min())), max(self.high, float(flat.max()))
+
+    def sample(self) -> Array:
+        """All that was kept, as a vector."""
+        return np.concatenate([[self.low, self.high], *self.parts]).astype(np.float32)
 
 
 class Runtime:
@@ -126,6 +162,8 @@ class Runtime:
         self.constants: dict[str, Array] = {
             name: np.asarray(array) for name, array in (network.weights or {}).items()
         }
+        self._batch = _batch_size(network)
+        self._last_uses = _last_uses(network)
         self._weights: dict[tuple[str, Format, int], Array] = {}
         self._grids: dict[tuple[str, Format], Grid] = {}
         self._samples: dict[str, Array] = {}
@@ -149,37 +187,42 @@ class Runtime:
         check_executable(self.network)
         for name in formats:
             self.network[name]
-        parts = [self._execute(batch, formats)[self.network.outputs[0]] for batch in self._batches(data)]
-        return np.concatenate(parts)
-
-    def trace(self, data: Data) -> list[dict[str, Array]]:
-        """All tensors of the unrounded network, per batch: what `rerun` starts from."""
-        check_executable(self.network)
-        return [self._execute(batch, {}) for batch in self._batches(data)]
-
-    def rerun(self, trace: list[dict[str, Array]], layer: str, formats: OperandFormats) -> Array:
-        """The first output with one layer's formats set, computed from that layer onwards."""
-        self.network[layer]
-        parts = []
-        for known in trace:
-            changed: dict[str, Array] = {}
-            for node in self.network.nodes:
-                touched = any(name in changed for name in node.inputs)
-                if touched or any(part.name == layer for part in node.layers):
-                    changed[node.outputs[0]] = self._apply(node, {**known, **changed}, {layer: formats})
-            parts.append(changed.get(self.network.outputs[0], known[self.network.outputs[0]]))
-        return np.concatenate(parts)
-
-    def _batches(self, data: Data) -> list[dict[str, Array]]:
-        return [
-            {name: array[start : start + BATCH].astype(np.float32) for name, array in data.inputs.items()}
-            for start in range(0, data.items, BATCH)
+        parts = [
+            self._execute(batch, formats, keep=False)[self.network.outputs[0]]
+            for batch in self._batches(data)
         ]
+        return np.concatenate(parts)
 
-    def _execute(self, inputs: dict[str, Array], formats: Formats) -> dict[str, Array]:
+    def traces(self, data: Data) -> Iterator[dict[str, Array]]:
+        """All tensors of the unrounded network, batch by batch: what `rerun` starts from."""
+        check_executable(self.network)
+        for batch in self._batches(data):
+            yield self._execute(batch, {}, keep=True)
+
+    def rerun(self, trace: Mapping[str, Array], layer: str, formats: OperandFormats) -> Array:
+        """The first output of a batch with one layer's formats set, computed from that layer onwards."""
+        self.network[layer]
+        values = ChainMap[str, Array]({}, dict(trace))
+        changed = values.maps[0]
+        for node in self.network.nodes:
+            touched = any(name in changed for name in node.inputs)
+            if touched or any(part.name == layer for part in node.layers):
+                values[node.outputs[0]] = self._apply(node, values, {layer: formats})
+        return values[self.network.outputs[0]]
+
+    def _batches(self, data: Data) -> Iterator[dict[str, Array]]:
+        for start in range(0, data.items, self._batch):
+            part = slice(start, start + self._batch)
+            yield {name: array[part].astype(np.float32) for name, array in data.inputs.items()}
+
+    def _execute(self, inputs: dict[str, Array], formats: Formats, *, keep: bool) -> dict[str, Array]:
+        """Tensors by name; without `keep` only those that are outputs."""
         values = dict(inputs)
         for node in self.network.nodes:
             values[node.outputs[0]] = self._apply(node, values, formats)
+            if not keep:
+                for name in self._last_uses.get(node.name, ()):
+                    values.pop(name, None)
         return values
 
     def _apply(self, node: Node, values: Mapping[str, Array], formats: Formats) -> Array:
@@ -208,10 +251,9 @@ class Runtime:
 
     def _batched_shape(self, node: Node, values: Mapping[str, Array]) -> list[int]:
         """The shape that the graph declares for a node's output, its first axis scaled with the batch."""
-        first = self.network.inputs[0]
         declared = self.network.tensors[node.outputs[0]].shape
-        batch = self.network.tensors[first].shape[0]
-        return [declared[0] * len(values[first]) // batch, *declared[1:]]
+        elements = self._value(node.inputs[0], values).size
+        return [elements // max(1, math.prod(declared[1:])), *declared[1:]]
 
     def _rounded(self, node: Node, name: str, array: Array, fmt: Format) -> Array:
         try:
@@ -248,8 +290,13 @@ class Runtime:
             for name in (node.weight, node.input)
             if name and name not in self.constants
         }
-        trace = self.trace(data)
-        return {name: _thinned(np.concatenate([part[name].reshape(-1) for part in trace])) for name in wanted}
+        samplers: dict[str, _Sampler] = {}
+        for trace in self.traces(data):
+            for name in sorted(wanted):
+                items = len(next(iter(data.inputs.values())))
+                share = len(next(trace[i] for i in self.network.inputs)) / items
+                samplers.setdefault(name, _Sampler(round(trace[name].size / share))).add(trace[name])
+        return {name: sampler.sample() for name, sampler in samplers.items()}
 
 
 def cross_entropy(logits: Array, labels: NDArray[np.int64]) -> float:

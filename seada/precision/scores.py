@@ -253,11 +253,19 @@ def _one_layer_at_a_time(
 ) -> dict[str, LayerScore]:
     """Run the network with one layer rounded, for every layer and candidate, on some inputs."""
     assert scorer.data is not None
-    trace = scorer.runtime.trace(scorer.data.take(OUTPUT_ITEMS))
-    exact = np.concatenate([part[scorer.runtime.network.outputs[0]] for part in trace])
+    exact: list[Array] = []
+    rounded: dict[tuple[str, int], list[Array]] = {}
+    for trace in scorer.runtime.traces(scorer.data.take(OUTPUT_ITEMS)):
+        exact.append(trace[scorer.runtime.network.outputs[0]])
+        for layer in scorer.nodes:
+            for index, formats in enumerate(scorer.rated(layer)):
+                output = scorer.runtime.rerun(trace, layer, formats)
+                rounded.setdefault((layer, index), []).append(output)
+    reference = np.concatenate(exact)
     scores = {}
     for layer in scorer.nodes:
-        losses = [distance(exact, scorer.runtime.rerun(trace, layer, c)) for c in scorer.rated(layer)]
+        indices = range(len(scorer.rated(layer)))
+        losses = [distance(reference, np.concatenate(rounded[layer, index])) for index in indices]
         scores[layer] = LayerScore(tuple(losses[:-1]), losses[-1], None, unit)
     return scores
 
