@@ -184,6 +184,7 @@ def test_conversion_reads_and_writes_where_the_tensor_rests(mapped: list[object]
 def test_without_a_vector_unit_the_operator_is_named(mapped: list[object]) -> None:
     with pytest.raises(InfeasibleError, match=r"no vector unit.*relu \(Relu\)"):
         run(small_arch(vector_unit=None), residual(), "int8")
+    assert mapped == [], "said before the search, not after it"
 
 
 def test_unmodelled_nodes_are_counted(mapped: list[object]) -> None:

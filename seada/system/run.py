@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
+from math import isfinite
 from typing import Any
 
 from seada.arch.area import leakage
@@ -21,7 +22,7 @@ from seada.system.chip import chip_of
 from seada.system.jobs import Answers, Effort, Progress, Question, answer_all
 from seada.system.result import ARRAY, FLOAT, LayerRow, RunResult
 from seada.system.totals import is_weight, total_of
-from seada.system.vector import VectorModel
+from seada.system.vector import VectorModel, require_vector_unit
 from seada.workload.coverage import coverage
 from seada.workload.network import Network, Node
 
@@ -82,6 +83,7 @@ def run(
             progress=progress,
         )
     assignment = assign(arch, network, resolve_requests(network, precision))
+    require_vector_unit(arch, network, assignment)
     nodes = [(node, layer) for node in network.nodes for layer in node.layers]
     questions = [
         Question(layer, assignment.requests[node.name], assignment.on_float_unit.get(node.name))
@@ -158,8 +160,8 @@ class _Assembly:
             energy_pj=cost.energy_pj,
             utilization=cost.utilization,
             optimal=None if on_float_unit else answer.optimal,
-            gap=answer.gap,
-            bound=answer.bound,
+            gap=_finite(answer.gap),
+            bound=_finite(answer.bound),
             estimate=cost.estimate,
             weight_bits=_weight_bits(self.network, node, answer),
             outer_bits=self._outer_bits(answer),
@@ -198,6 +200,11 @@ class _Assembly:
                 f"{self.arch.name} declares prefetch of weights; not modelled yet: layers run in sequence"
             )
         return tuple(notes)
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON has no infinity: a gap to a bound of zero says nothing."""
+    return value if value is not None and isfinite(value) else None
 
 
 def _search(answer: MapResult) -> dict[str, Any] | None:

@@ -28,6 +28,27 @@ from seada.workload.network import Network, Node, VectorWork
 UNSTATED_BITS = 32
 
 
+def require_vector_unit(arch: Arch, network: Network, assignment: Assignment) -> None:
+    """Refuse, before anything is mapped, what needs a vector unit that the chip does not have.
+
+    Raises
+    ------
+    InfeasibleError
+        Naming the first operator, bias or conversion.
+    """
+    if arch.vector_unit is not None:
+        return
+    for node in network.nodes:
+        if node.work is not None and node.work.operations:
+            raise _no_unit(arch, f"{'the bias of ' if node.layers else ''}{node.name} ({node.type})")
+    for item in assignment.conversions:
+        raise _no_unit(arch, f"the conversion of {item.tensor} from {item.source} to {item.target}")
+
+
+def _no_unit(arch: Arch, what: str) -> InfeasibleError:
+    return InfeasibleError(f"{arch.name} has no vector unit, which {what} needs; add vector_unit to it")
+
+
 @dataclass
 class Group:
     """A producer and what is fused to it so far: cycles that it takes anyway, operations, latency charged."""
@@ -127,9 +148,7 @@ class VectorModel:
 
     def _unit(self, what: str) -> VectorUnit:
         if self.arch.vector_unit is None:
-            raise InfeasibleError(
-                f"{self.arch.name} has no vector unit, which {what} needs; add vector_unit to it"
-            )
+            raise _no_unit(self.arch, what)
         return self.arch.vector_unit
 
     def _fused(
