@@ -70,6 +70,7 @@ class Space:
         self.chains = [self._chain(mapping, role) for role in ROLES]
         self.crossings = self._crossings()
         self.touched = cache(self._touched)
+        self.between = cache(self._between)
 
     def _outside(self, node: str) -> int:
         """Spatial loops of the fanouts outside a node."""
@@ -97,7 +98,7 @@ class Space:
             found.append(Crossing(index, fanout, outer, outer + own))
         return found
 
-    def between(self, parent: Held, child: Held | None) -> list[Crossing]:
+    def _between(self, parent: Held, child: Held | None) -> list[Crossing]:
         """Fanouts from a child keep (None: the MACs) out to its parent, innermost first."""
         nodes = self.setup.nodes
         memories = [i for i, node in enumerate(nodes) if isinstance(node, Memory)]
@@ -138,7 +139,7 @@ class Space:
     def elements(self, role: int, box: Box, padding: bool = False) -> frozenset[Element]:
         """Distinct elements of an operand that a box touches, with or without padding."""
         operand = self.layer.operands[role]
-        needed = tuple(sorted((name, box[name]) for name in operand.dims))
+        needed = tuple((name, box[name]) for name in operand.dims)
         return self.touched(operand, needed, padding)
 
     def _touched(
