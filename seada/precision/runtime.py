@@ -2,7 +2,9 @@
 
 What is modelled: the two operands of every MAC layer are rounded to their formats (`quantise`); sums,
 biases and all other operators are float32. So accumulators are taken to be wide enough, and a tensor is
-rounded where a MAC layer reads it, which is where requantisation puts it too.
+rounded where a MAC layer reads it, which is where requantisation puts it too. Not modelled: vector operators
+that read or write narrow tensors (a residual addition in int4 is exact here), so measured accuracies are
+somewhat kind to narrow formats beside such operators.
 
 Scales of activations (always one per tensor, whatever the granularity of the weights):
 
