@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import assume
 from hypothesis import strategies as st
+
 from seada.arch.hardware import LANES, Arch, Compute, Fanout, Memory, Mode, Node, Ramp, Setup
 from seada.formats import Precision, parse_format
 from seada.mapping.nest import Keep, Loop, Mapping
