@@ -244,8 +244,8 @@ def test_single_and_double_buffers_in_time() -> None:
     outer = memory("m0", read_words_per_cycle=1.0)
     single = setup(replace(outer), memory("m1", write_words_per_cycle=0.5, buffers=(1, 1, 1)), cycles=2)
     _, timing = run(layer, single, text)
-    # Three tiles of two weights, 4 cycles to write each. Then two MACs of 2 cycles, in which the read port of m0
-    # moves 2 inputs and, before 5 of 6 MACs, the 4 words of a sum: 6, 10 and 10 cycles.
+    # Three tiles of two weights, 4 cycles to write each. Then two MACs of 2 cycles, while the read port
+    # of m0 moves 2 inputs and, before 5 of 6 MACs, the 4 words of a sum: 6, 10 and 10 cycles.
     assert timing == Timing(38, 0.0, (4 + 6) + (4 + 10) + (4 + 10.0), 0.0, 0.0, 12.0)
     double = setup(replace(outer), memory("m1", write_words_per_cycle=0.5, buffers=(2, 2, 2)), cycles=2)
     _, timing = run(layer, double, text)
