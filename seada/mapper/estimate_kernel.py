@@ -28,6 +28,7 @@ ACCUMULATOR_BITS, OUTPUT_BITS = 2, 3
 TABLE_SUM, TABLE_SLIDE_FIRST, TABLE_SLIDE_SECOND, TABLE_LARGEST = 0, 1, 2, 3
 
 MAX_DIMS, MAX_MEMORIES, MAX_FANOUTS, MAX_SLOTS, MAX_AXES, MAX_ORDERS = 12, 10, 9, 28, 24, 64
+MAX_LEVELS = 3 * MAX_MEMORIES
 
 # One layer on one set-up. Records of fixed size keep the compiled code free of reference counting, which took
 # nine tenths of the time when the same fields were arrays in a tuple. Extents are floats like all counts here:
@@ -99,12 +100,14 @@ PROBLEM = np.dtype(
 SCRATCH = np.dtype(
     [
         # Of the candidate: operands kept, order per memory; extents above each slot, trips in it, tiles of
-        # these extents along each dimension, average number of instances with work there.
+        # these extents along each dimension, temporal steps of one instance inside them, and the number of
+        # instances that share the tiles if the busiest counts.
         ("kept", np.int64, (MAX_MEMORIES, 3)),
         ("chosen", np.int64, (MAX_MEMORIES,)),
         ("above", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
         ("trips", np.float64, (MAX_SLOTS, MAX_DIMS)),
         ("counts", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
+        ("inner", np.float64, (MAX_SLOTS + 1, MAX_DIMS)),
         ("active", np.float64, (MAX_SLOTS + 1,)),
         # Of the keep in hand: trips of loops that leave its tile alone and the outermost slot with such a
         # loop of this dimension, whether the tile changes at all, the loop
@@ -120,14 +123,23 @@ SCRATCH = np.dtype(
         ("joined", np.float64, (MAX_DIMS,)),
         ("spread", np.float64),
         ("separate", np.float64),
-        # Sums: words per memory, words of the first tiles (or last ones) by port, bits per fanout instance.
-        ("reads", np.float64, (MAX_MEMORIES,)),
-        ("writes", np.float64, (MAX_MEMORIES,)),
+        # Sums: words of the first tiles (or last ones) by port, bits per fanout instance.
         ("first_reads", np.float64, (MAX_MEMORIES,)),
         ("first_writes", np.float64, (MAX_MEMORIES,)),
+        # Per instance: words by port that one pass moves so far, from the MACs outwards.
+        ("load_reads", np.float64, (MAX_MEMORIES,)),
+        ("load_writes", np.float64, (MAX_MEMORIES,)),
+        # Per keep below the outermost of its operand: steps at which its tile changes, the memories on both
+        # sides, words per instance at their ports without the first fill or last drain, cycles that nothing
+        # overlaps.
+        ("levels", np.int64),
+        ("level_steps", np.float64, (MAX_LEVELS,)),
+        ("level_parent", np.int64, (MAX_LEVELS,)),
+        ("level_child", np.int64, (MAX_LEVELS,)),
+        ("level_words", np.float64, (MAX_LEVELS, 4)),
+        ("level_exposed", np.float64, (MAX_LEVELS,)),
         ("link_bits", np.float64, (MAX_FANOUTS,)),
         ("energy", np.float64),
-        ("exposed", np.float64),
         ("ramp", np.float64),
         ("chain", np.float64),
     ]
@@ -171,20 +183,45 @@ def unroll(p: Problem, genome: IntArray, w: Scratch) -> bool:
 
 
 @kernel
+def count_steps(p: Problem, w: Scratch, d: int) -> None:
+    """Temporal steps of the first instance below each slot along one dimension, remainders exact."""
+    w.inner[p.slots, d] = 1.0
+    for s in range(p.slots - 1, -1, -1):
+        step = w.above[s + 1, d]
+        if p.slot_spatial[s] != 0:
+            w.inner[s, d] = w.inner[s + 1, d]
+            continue
+        whole = np.floor(w.above[s, d] / step)
+        rest = w.above[s, d] - whole * step
+        steps = whole * w.inner[s + 1, d]
+        # The remainder of one loop runs down through the loops inside it.
+        inner = s + 1
+        while rest > 0 and inner < p.slots:
+            step = w.above[inner + 1, d]
+            if p.slot_spatial[inner] != 0:
+                if rest >= step:
+                    steps += w.inner[inner + 1, d]
+                    rest = 0.0
+            else:
+                whole = np.floor(rest / step)
+                steps += whole * w.inner[inner + 1, d]
+                rest -= whole * step
+            inner += 1
+        w.inner[s, d] = steps + (1.0 if rest > 0 else 0.0)
+
+
+@kernel
 def count_tiles(p: Problem, w: Scratch) -> None:
-    """Tiles along each dimension above each slot, and the average number of instances with work there."""
-    temporal = 1.0
+    """Tiles along each dimension above each slot, and how many instances share them there."""
+    for d in range(p.dims):
+        count_steps(p, w, d)
     for s in range(p.slots + 1):
-        tiles = 1.0
+        active = 1.0
         for d in range(p.dims):
             above = w.above[s, d]
-            count = p.extents[d] if above == 1.0 else np.ceil(p.extents[d] / above)
-            w.counts[s, d] = count
-            tiles *= count
-        w.active[s] = max(1.0, tiles / temporal)
-        if s < p.slots and p.slot_spatial[s] == 0:
-            for d in range(p.dims):
-                temporal *= w.trips[s, d]
+            w.counts[s, d] = p.extents[d] if above == 1.0 else np.ceil(p.extents[d] / above)
+            active *= w.counts[s, d] * w.inner[s, d] / w.inner[0, d]
+        w.active[s] = max(1.0, active)
 
 
 @kernel
@@ -376,18 +413,45 @@ def has_link_cost(p: Problem, s: int) -> bool:
 
 
 @kernel
+def port_cycles(p: Problem, memory: int, reads: float, writes: float) -> float:
+    """Cycles that the busiest port of a memory needs for these words."""
+    cycles = 0.0
+    if p.read_rate[memory] > 0:
+        cycles = max(cycles, reads / p.read_rate[memory])
+    if p.write_rate[memory] > 0:
+        cycles = max(cycles, writes / p.write_rate[memory])
+    if p.shared_rate[memory] > 0:
+        cycles = max(cycles, (reads + writes) / p.shared_rate[memory])
+    return cycles
+
+
+@kernel
+def add_level(p: Problem, parent: int, child: int, steps: float, w: Scratch) -> int:
+    """Number of a new level of the timing, without words yet."""
+    level = w.levels
+    w.levels += 1
+    w.level_steps[level] = max(1.0, steps)
+    w.level_parent[level] = parent
+    w.level_child[level] = child
+    w.level_exposed[level] = 0.0
+    for port in range(4):
+        w.level_words[level, port] = 0.0
+    return level
+
+
+@kernel
 def read_for_fills(
-    p: Problem, tables: FloatArray, role: int, parent: int, child: int, fills: float, w: Scratch
-) -> float:
-    """Charge the fills of a weight or input keep in memory `child` from memory `parent`; words of one fill."""
+    p: Problem, tables: FloatArray, role: int, parent: int, child: int, w: Scratch
+) -> None:
+    """Charge the fills of a weight or input keep in memory `child` from memory `parent`."""
     top, bottom = p.memory_slot[parent], p.memory_slot[child]
+    fills = scan_above(p, role, bottom, w)
     bits = p.bits[role]
     start_union(p, bottom, w)
     total = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
     transfers = positions(p, w, role, False)
     tile = largest_tile(p, tables, role, w)
     written = moved_words(p, child, transfers, total, tile, bits)
-    w.writes[child] += written
     w.energy += written * p.write_energy[child]
     inside = total
     for s in range(bottom - 1, top, -1):
@@ -402,7 +466,6 @@ def read_for_fills(
     transfers = positions(p, w, role, False) / w.separate
     largest = largest_tile(p, tables, role, w) * w.spread * w.separate
     read = moved_words(p, parent, transfers, total, largest, bits)
-    w.reads[parent] += read
     w.energy += read * p.read_energy[parent]
     first_read = tile_words(p, parent, largest, bits)
     first_write = tile_words(p, child, tile, bits)
@@ -410,20 +473,11 @@ def read_for_fills(
     w.first_writes[child] += first_write
     slowest = max(port_cycles(p, parent, first_read, 0.0), port_cycles(p, child, 0.0, first_write))
     w.chain += slowest
-    return slowest * min(1.0, total / (transfers * largest)) * (fills - 1.0)
-
-
-@kernel
-def port_cycles(p: Problem, memory: int, reads: float, writes: float) -> float:
-    """Cycles that the busiest port of a memory needs for these words."""
-    cycles = 0.0
-    if p.read_rate[memory] > 0:
-        cycles = max(cycles, reads / p.read_rate[memory])
-    if p.write_rate[memory] > 0:
-        cycles = max(cycles, writes / p.write_rate[memory])
-    if p.shared_rate[memory] > 0:
-        cycles = max(cycles, (reads + writes) / p.shared_rate[memory])
-    return cycles
+    level = add_level(p, parent, child, fills, w)
+    w.level_words[level, 0] = read / w.active[top] - first_read
+    w.level_words[level, 3] = written / w.active[bottom] - first_write
+    if p.buffers[child, role] == 1:
+        w.level_exposed[level] = slowest * min(1.0, total / (transfers * largest)) * (fills - 1.0)
 
 
 @kernel
@@ -452,7 +506,7 @@ def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scr
     steps /= w.separate
     largest = largest_tile(p, tables, role, w) * w.spread * w.separate
     words = moved_words(p, parent, steps, steps * largest * used, largest, bits)
-    w.reads[parent] += words
+    w.load_reads[parent] += words / w.active[p.memory_slot[parent]]
     w.energy += words * p.read_energy[parent]
 
 
@@ -503,8 +557,8 @@ def write_sums(p: Problem, memory: int, transfers: float, sums: float, complete:
 
 
 @kernel
-def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scratch) -> float:
-    """Charge drains and returning fills of the output between two memories; exposed cycles if single buffered."""
+def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scratch) -> None:
+    """Charge drains and returning fills of the output between two memories."""
     top, bottom = p.memory_slot[parent], p.memory_slot[child]
     changes = scan_above(p, OUTPUT, bottom, w)
     visits = reduction_trips(p, bottom, False, w)
@@ -524,28 +578,28 @@ def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scrat
         returned = outputs * outside * (visits - 1.0)
     else:
         added = max(0.0, arrived - outputs * outside)
-    again = max(returned, added)
-    if again > 0:
-        accumulator = p.bits[ACCUMULATOR_BITS]
-        share = again / arrived
-        words = moved_words(p, parent, arrivals * share, again, arrived / arrivals, accumulator)
-        w.reads[parent] += words
-        w.energy += words * p.read_energy[parent]
+    accumulator = p.bits[ACCUMULATOR_BITS]
+    read_again, filled = 0.0, 0.0
+    if max(returned, added) > 0:
+        share = max(returned, added) / arrived
+        read_again = moved_words(p, parent, arrivals * share, arrived * share, arrived / arrivals, accumulator)
     if returned > 0:
-        words = moved_words(
-            p, child, transfers * returned / drained, returned, drained / transfers, p.bits[ACCUMULATOR_BITS]
-        )
-        w.writes[child] += words
-        w.energy += words * p.write_energy[child]
-    w.reads[child] += read
-    w.writes[parent] += written
+        share = returned / drained
+        filled = moved_words(p, child, transfers * share, returned, drained / transfers, accumulator)
     w.energy += read * p.read_energy[child] + written * p.write_energy[parent]
+    w.energy += read_again * p.read_energy[parent] + filled * p.write_energy[child]
     last_write, last_read = written / arrivals, read / transfers
     w.first_writes[parent] += last_write
     w.first_reads[child] += last_read
     slowest = max(port_cycles(p, parent, 0.0, last_write), port_cycles(p, child, last_read, 0.0))
     w.chain += slowest
-    return slowest * (changes - 1.0) * (1.0 + returned / max(1.0, arrived))
+    level = add_level(p, parent, child, changes, w)
+    w.level_words[level, 0] = read_again / w.active[top]
+    w.level_words[level, 1] = written / w.active[top] - last_write
+    w.level_words[level, 2] = read / w.active[bottom] - last_read
+    w.level_words[level, 3] = filled / w.active[bottom]
+    if p.buffers[child, OUTPUT] == 1:
+        w.level_exposed[level] = slowest * (changes - 1.0) * (1.0 + returned / max(1.0, arrived))
 
 
 @kernel
@@ -567,14 +621,14 @@ def accumulate_macs(p: Problem, tables: FloatArray, parent: int, w: Scratch) -> 
     steps = max(1.0, positions(p, w, OUTPUT, False) / w.separate)
     complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
     words = write_sums(p, parent, steps, arrived, min(complete, arrived), w)
-    w.writes[parent] += words
+    w.load_writes[parent] += words / w.active[slot]
     w.energy += words * p.write_energy[parent]
     again = max(0.0, arrived - started)
     if again > 0:
         words = moved_words(
             p, parent, steps * again / arrived, again, arrived / steps, p.bits[ACCUMULATOR_BITS]
         )
-        w.reads[parent] += words
+        w.load_reads[parent] += words / w.active[slot]
         w.energy += words * p.read_energy[parent]
 
 
@@ -703,14 +757,10 @@ def charge_chain(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float
         child = next_keep(p, role, parent, w)
         if child == memories:
             break
-        slot = p.memory_slot[child]
         if role == OUTPUT:
-            exposed = drain_sums(p, tables, parent, child, w)
+            drain_sums(p, tables, parent, child, w)
         else:
-            fills = scan_above(p, role, slot, w)
-            exposed = read_for_fills(p, tables, role, parent, child, fills, w)
-        if p.buffers[child, role] == 1:
-            w.exposed += exposed
+            read_for_fills(p, tables, role, parent, child, w)
         parent = child
     if role == OUTPUT:
         accumulate_macs(p, tables, parent, w)
@@ -733,6 +783,62 @@ def charge_ramps(p: Problem, role: int, innermost: int, w: Scratch) -> None:
 
 
 @kernel
+def clear_sums(p: Problem, w: Scratch) -> None:
+    """Begin a new estimate."""
+    for m in range(p.memories):
+        w.load_reads[m] = 0.0
+        w.load_writes[m] = 0.0
+    for f in range(p.fanouts):
+        w.link_bits[f] = 0.0
+    w.levels = 0
+    w.energy = 0.0
+    w.ramp = 0.0
+
+
+@kernel
+def clear_first(p: Problem, w: Scratch) -> None:
+    """Begin to sum up first fills or last drains."""
+    for m in range(p.memories):
+        w.first_reads[m] = 0.0
+        w.first_writes[m] = 0.0
+
+
+@kernel
+def pass_cycles(p: Problem, compute: float, w: Scratch) -> float:
+    """Cycles of the whole nest, level by level from the inside.
+
+    In all steps of a level but one, the pass below overlaps with the level's transfers for a neighbouring
+    step and with all that inner levels move on the same ports.
+    """
+    cycles = compute
+    for m in range(p.memories):
+        cycles = max(cycles, port_cycles(p, m, w.load_reads[m], w.load_writes[m]))
+    for _ in range(w.levels):
+        level = 0
+        for other in range(1, w.levels):
+            if w.level_steps[other] > w.level_steps[level]:
+                level = other
+        steps = w.level_steps[level]
+        w.level_steps[level] = 0.0
+        overlapped = cycles * (steps - 1.0) / steps
+        alone = cycles / steps
+        for side in range(2):
+            memory = w.level_parent[level] if side == 0 else w.level_child[level]
+            reads, writes = w.level_words[level, 2 * side], w.level_words[level, 2 * side + 1]
+            inside = (steps - 1.0) / steps
+            overlapped = max(
+                overlapped,
+                port_cycles(
+                    p, memory, reads + inside * w.load_reads[memory], writes + inside * w.load_writes[memory]
+                ),
+            )
+            w.load_reads[memory] += reads
+            w.load_writes[memory] += writes
+        cycles = overlapped + alone + w.level_exposed[level]
+    return cycles
+
+
+@kernel
 def estimate(p: Problem, tables: FloatArray, genome: IntArray, w: Scratch) -> tuple[float, float]:
     """Energy in pJ and latency in cycles of a candidate; infinite if it is no legal mapping."""
     if not unroll(p, genome, w) or not fits(p, tables, w):
@@ -740,20 +846,11 @@ def estimate(p: Problem, tables: FloatArray, genome: IntArray, w: Scratch) -> tu
     if not accumulation_allowed(p, w) or not follows_dataflow(p, w):
         return np.inf, np.inf
     count_tiles(p, w)
-    for m in range(p.memories):
-        w.reads[m] = 0.0
-        w.writes[m] = 0.0
-    for f in range(p.fanouts):
-        w.link_bits[f] = 0.0
-    w.energy = 0.0
-    w.exposed = 0.0
-    w.ramp = 0.0
+    clear_sums(p, w)
     first_fill, last_drain = 0.0, 0.0
     for role in range(3):
         if role != INPUT:
-            for m in range(p.memories):
-                w.first_reads[m] = 0.0
-                w.first_writes[m] = 0.0
+            clear_first(p, w)
         longest = charge_chain(p, tables, role, w)
         for m in range(p.memories):
             longest = max(longest, port_cycles(p, m, w.first_reads[m], w.first_writes[m]))
@@ -763,14 +860,9 @@ def estimate(p: Problem, tables: FloatArray, genome: IntArray, w: Scratch) -> tu
             first_fill = max(first_fill, longest)
     steps, pe_steps = 1.0, 1.0
     for d in range(p.dims):
-        for s in range(p.slots):
-            if p.slot_spatial[s] == 0:
-                steps *= w.trips[s, d]
+        steps *= w.inner[0, d]
         pe_steps *= w.counts[p.lane_slot, d]
-    body = steps * p.step_cycles + w.exposed
-    for m in range(p.memories):
-        active = w.active[p.memory_slot[m]]
-        body = max(body, port_cycles(p, m, w.reads[m] / active, w.writes[m] / active))
+    body = pass_cycles(p, steps * p.step_cycles, w)
     for f in range(p.fanouts):
         if p.link_rate[f] > 0:
             body = max(body, w.link_bits[f] / p.link_rate[f])
