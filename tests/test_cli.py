@@ -153,6 +153,14 @@ def test_formats_of_a_layer_come_from_its_file(shell: Shell) -> None:
     assert document["precision"]["weight"] == "int8"
 
 
+def test_formats_without_a_mode_run_on_the_floating_point_unit(shell: Shell) -> None:
+    document = shell.json("map", FUSED, SMALL, "--precision", "fp32")
+    validate(document, "map")
+    assert document["estimate"]
+    assert (document["mapping"], document["search"], document["memories"]) == (None, None, [])
+    assert "estimate" in shell.text("map", FUSED, SMALL, "--precision", "fp32")
+
+
 def test_run_prints_layers_and_totals(shell: Shell) -> None:
     Path("n.yaml").write_text(NETWORK, encoding="utf-8")
     command = ["run", FUSED, "n.yaml", "--precision", "int8", "--jobs", "1", *QUICK]

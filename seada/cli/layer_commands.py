@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from seada.cli.inputs import LayerInput
     from seada.formats import PrecisionRequest
     from seada.mapper.result import MapResult
+    from seada.system.jobs import Effort
 
 
 def map_layer(
@@ -59,19 +60,26 @@ def map_layer(
         _print(result)
 
 
-def _map(chip: Arch, read: LayerInput, request: PrecisionRequest, objective: str, effort: Any) -> MapResult:
+def _map(
+    chip: Arch, read: LayerInput, request: PrecisionRequest, objective: str, effort: Effort
+) -> MapResult:
+    """On the array if it has a mode for the formats, else on the floating-point unit."""
     from seada.arch.setup import float_unit_runs, select_mode
     from seada.errors import InfeasibleError
+    from seada.mapper.api import map_layer as map_on_array
     from seada.system.jobs import Question, answer_all
 
-    compute = None
     try:
         select_mode(chip, request.weight, request.input)
     except InfeasibleError:
         compute = float_unit_runs(chip, request.weight, request.input)
-    (answer,) = answer_all(chip, [Question(read.layer, request, compute)], objective, effort=effort)
-    assert answer is not None
-    return answer
+        if compute is None:
+            raise
+        (answer,) = answer_all(chip, [Question(read.layer, request, compute)], objective)
+        assert answer is not None
+        return answer
+    evaluations, time_s = effort.max_evaluations, effort.time_s
+    return map_on_array(chip, read.layer, request, objective, max_evaluations=evaluations, time_s=time_s)
 
 
 def evaluate(

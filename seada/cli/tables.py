@@ -53,7 +53,7 @@ def layer_text(result: MapResult) -> Iterator[RenderableType]:
         yield format_mapping(result.mapping, layer)
         yield ""
     yield from _access_table(result)
-    yield "Energy of links, additions and PEs"
+    yield "Energy" if cost.counts is None else "Energy of links, additions and PEs"
     yield make_table(["part", "pJ"], [(name, number(value)) for name, value in _other_energy(result)])
     yield "Latency"
     yield make_table(
