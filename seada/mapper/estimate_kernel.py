@@ -220,7 +220,7 @@ def count_tiles(p: Problem, w: Scratch) -> None:
         for d in range(p.dims):
             above = w.above[s, d]
             w.counts[s, d] = p.extents[d] if above == 1.0 else np.ceil(p.extents[d] / above)
-            active *= w.counts[s, d] * w.inner[s, d] / w.inner[0, d]
+            active *= p.extents[d] / above * w.inner[s, d] / w.inner[0, d]
         w.active[s] = max(1.0, active)
 
 
