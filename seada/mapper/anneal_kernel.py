@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.mapper.estimate_kernel import Problem, Scratch, estimate
+from seada.mapper.estimate_kernel import estimate
+from seada.mapper.problem_kernel import Problem, Scratch
 from seada.model.jit import kernel
 
 IntArray = NDArray[np.int64]

@@ -9,9 +9,9 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.arch.hardware import LANES, Arch, Fanout, Memory, Setup
+from seada.arch.hardware import LANES, Fanout, Memory, Setup
 from seada.errors import UserError
-from seada.mapper.estimate_kernel import (
+from seada.mapper.problem_kernel import (
     MAX_AXES,
     MAX_DIMS,
     MAX_FANOUTS,

@@ -178,6 +178,7 @@ def axis_list(nest: Nest, o: int, a: int, level: int, above: int, j: int, after,
             member_count = add_row(members, member_count, 2, row, 1)
         elif d2 < 0:
             active = 0
+            positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
             for code in range(inner1):
                 set_slots(nest, d1, above, inner, code, slots)
                 positions(nest, o, level, d1, after, before, slots, j, now, then, 0)

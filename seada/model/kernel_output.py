@@ -223,12 +223,13 @@ def started_with_sum(nest: Nest, stop: int, floor: int, positions) -> bool:  # t
 
 
 @kernel
-def add_drain(nest: Nest, level: int, elements: int, flow, base: bool, had: bool, complete: bool, times: int, amounts, links) -> None:  # type: ignore[no-untyped-def]
+def add_drain(nest: Nest, level: int, elements: int, flow, base: bool, had: bool, complete: bool, times: int, work, amounts, links) -> None:  # type: ignore[no-untyped-def]
     """Charge the parent's side of a drain of `elements` distinct elements per instance."""
     if elements == 0 or flow[1] == 0:
         return
     memory = nest.memory[OUTPUT, level - 1]
     bits = nest.output_bits if complete else nest.element_bits[OUTPUT]
+    work.widest[0] = max(work.widest[0], bits)
     arriving = elements * flow[1]
     amounts[3] += times * arriving
     amounts[4] += times * arriving * bits
@@ -247,7 +248,7 @@ def add_drain(nest: Nest, level: int, elements: int, flow, base: bool, had: bool
         links[f, 0] += times * hops
         links[f, 1] += times * hops * bits
         links[f, 2] += times * elements * flow[5 + 4 * f]
-        if f == nest.fanouts_above[OUTPUT, level - 1]:
+        if nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
             links[f, 4] = max(links[f, 4], elements * flow[6 + 4 * f] * bits)
 
 
@@ -265,7 +266,7 @@ def add_fill(nest: Nest, level: int, elements: int, times: int, amounts, links) 
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts_above[OUTPUT, level]):
         links[f, 0] += times * elements
         links[f, 1] += times * elements * bits
-        if f == nest.fanouts_above[OUTPUT, level - 1]:
+        if nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
             links[f, 3] = max(links[f, 3], elements * bits)
 
 
@@ -389,6 +390,7 @@ def output_transfer(nest: Nest, level: int, j: int, after, before, done: bool, f
     `done` says whether every reduction loop up to j stood at its last iteration. `amounts` and `links` are added to.
     """
     above = nest.slots_above[OUTPUT, level - 1]
+    work.widest[0] = 0
     parents, members = joint_lists(nest, level, above, j, after, before, work)
     moving = work.moving
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level
@@ -418,7 +420,7 @@ def output_transfer(nest: Nest, level: int, j: int, after, before, done: bool, f
                     complete = done and work.flow[1] == 1 and (base or not had)
                     for l in range(1, level):
                         complete = complete and participants(nest, l, j, before, moving[l], work) == 1
-                    add_drain(nest, level, leaving, work.flow, base, had, complete, count, amounts, links)
+                    add_drain(nest, level, leaving, work.flow, base, had, complete, count, work, amounts, links)
             set_sharer(nest, level, code, work)
             if coming > 0 and arrival_state(nest, level, leave, j, after, before, moving, work):
                 add_fill(nest, level, coming, count, amounts, links)
@@ -471,7 +473,7 @@ def link_peaks(nest: Nest, level: int, j: int, after, before, final: bool, work,
     """Largest load of the limited links further in than the first fanout below the parent."""
     moving = work.moving
     for f in range(nest.fanouts_above[OUTPUT, level - 1] + 1, nest.fanouts_above[OUTPUT, level]):
-        if nest.link_port[f] < 0:
+        if nest.link_port[f] < 0 or nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
             continue
         parents, _ = joint_lists(nest, level, nest.first_slot[f], j, after, before, work)
         set_sharer(nest, level, 0, work)
@@ -489,11 +491,25 @@ def link_peaks(nest: Nest, level: int, j: int, after, before, final: bool, work,
             if leaving > 0 and visit_flow(
                 nest, level, leave, j, after, before, moving[level - 1] if level > 1 else 0, work
             ):
-                bits = leaving * work.flow[6 + 4 * f] * nest.element_bits[OUTPUT]
+                bits = leaving * work.flow[6 + 4 * f] * work.widest[0]
                 links[f, 4] = max(links[f, 4], bits)
             set_sharer(nest, level, 0, work)
             if coming > 0 and arrival_state(nest, level, leave, j, after, before, moving, work):
                 links[f, 3] = max(links[f, 3], coming * nest.element_bits[OUTPUT])
+
+
+@kernel
+def step_link_peaks(nest: Nest, level: int, last: int, temporal, work, links) -> None:  # type: ignore[no-untyped-def]
+    """As `link_peaks` for the sums that the MACs send in one step."""
+    for f in range(nest.fanouts_above[OUTPUT, level - 1] + 1, nest.fanouts_above[OUTPUT, level]):
+        if nest.link_port[f] < 0 or nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
+            continue
+        parents, _ = joint_lists(nest, level, nest.first_slot[f], last, temporal, temporal, work)
+        set_sharer(nest, level, 0, work)
+        mark_present(nest, level - 1, level, temporal, work.slots, work.present)
+        gather(nest, level - 1, level, work.present, work.flow)
+        for i in range(parents):
+            links[f, 4] = max(links[f, 4], work.parents[i, 2] * work.flow[6 + 4 * f] * work.widest[0])
 
 
 @kernel
@@ -502,6 +518,7 @@ def output_step(nest: Nest, temporal, done: bool, times: int, work, amounts, lin
     level = nest.levels[OUTPUT] - 1
     last = nest.temporals
     above = nest.slots_above[OUTPUT, level - 1]
+    work.widest[0] = 0
     parents, _ = joint_lists(nest, level, above, last, temporal, temporal, work)
     moving = work.moving
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level
@@ -524,4 +541,5 @@ def output_step(nest: Nest, temporal, done: bool, times: int, work, amounts, lin
             for l in range(1, level):
                 complete = complete and participants(nest, l, last, temporal, moving[l], work) == 1
             weight = times * count * row[6 + 2 * level]
-            add_drain(nest, level, row[2], work.flow, False, held, complete, weight, amounts, links)
+            add_drain(nest, level, row[2], work.flow, False, held, complete, weight, work, amounts, links)
+    step_link_peaks(nest, level, last, temporal, work, links)

@@ -98,6 +98,8 @@ def transition(nest: Nest, j: int, start: int, stop: int, times: int, work: Work
             done = False
     clear_loads(nest, work, handle)
     for o in range(3):
+        if handle == FIRST:
+            work.moves[handle, o] = 1
         for level in range(1, nest.levels[o] - 1):
             if j > nest.changes_at[o, level] or (o == 2 and handle == FIRST) or (o < 2 and handle == LAST):
                 continue

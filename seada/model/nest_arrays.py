@@ -103,6 +103,7 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("positions", (TEMPORAL + 1,)),
     ("present", (SHARERS,)),
     ("flow", (3 + 4 * FANOUTS,)),
+    ("widest", (1,)),  # bits of the widest sums that arrived in a transfer
     ("flow2", (3 + 4 * FANOUTS,)),
     ("amounts", (17,)),
     ("links", (FANOUTS, 5)),
