@@ -1,8 +1,8 @@
 """Search over candidates by the estimate: simulated annealing, then descent over the whole neighbourhood.
 
-Both keep the best distinct candidates in an archive, sorted by (objective, other metric); the exact model then
-decides among these. Random numbers come from a small generator of our own, so that results do not depend on the
-version of a library.
+Both keep the best distinct candidates in an archive, sorted by (objective, other metric); the exact model
+then decides among these. Random numbers come from a small generator of our own, so that results do not depend
+on the version of a library.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def ceil_div(numerator: int, denominator: int) -> int:
 def draw(generator: IntArray, limit: int) -> int:
     """A number from 0 to `limit` - 1; advances the generator."""
     generator[0] = generator[0] * MULTIPLIER % MODULUS
-    return generator[0] % limit
+    return int(generator[0] % limit)
 
 
 @kernel
@@ -115,7 +115,7 @@ def rate(
 
 @kernel
 def resize(p: Problem, genome: IntArray, slot: int, dim: int, variant: int, partner: int, pick: int) -> bool:
-    """Change the trips of one loop; another slot of the dimension makes up for it, slot 0 if `partner` is 0."""
+    """Change the trips of one loop; the slot `partner` of the dimension makes up for it."""
     dims = p.dims
     at = slot * dims + dim
     if p.fixed[slot, dim] > 0 or p.allowed[slot, dim] == 0:
@@ -168,7 +168,7 @@ def largest_trips(p: Problem, genome: IntArray, slot: int, dim: int, room: int) 
     for d in range(dims):
         if d != dim:
             used *= genome[slot * dims + d]
-    return p.slot_size[slot] // used
+    return int(p.slot_size[slot] // used)
 
 
 @kernel
@@ -241,7 +241,7 @@ def neighbour(p: Problem, genome: IntArray, index: int) -> bool:
         at = keeps + 3 * memories + index // orders
         changed = genome[at] != index % orders
         genome[at] = index % orders
-        return changed
+        return bool(changed)
     index -= memories * orders
     dim, index = index % dims, index // dims
     slot, index = 1 + index % (slots - 1), index // (slots - 1)
@@ -262,7 +262,7 @@ def neighbours(p: Problem) -> int:
     """Number of changes that `neighbour` knows."""
     slots, dims, memories = p.slots, p.dims, p.memories
     per_loop = (RESIZE_VARIANTS - 1) * slots + slots - 1 + dims * EXCHANGE_VARIANTS
-    return 3 * memories + memories * p.orders + (slots - 1) * dims * per_loop
+    return int(3 * memories + memories * p.orders + (slots - 1) * dims * per_loop)
 
 
 @kernel

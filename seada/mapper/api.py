@@ -10,7 +10,7 @@ from seada.arch.hardware import Arch, Setup
 from seada.arch.setup import make_setup
 from seada.errors import UserError
 from seada.formats import PrecisionRequest, parse_precision
-from seada.mapper.bound import lower_bound
+from seada.mapper.bound import ROUNDING, lower_bound
 from seada.mapper.objective import Objective, parse_objective
 from seada.mapper.problem import build_space
 from seada.mapper.result import MapResult
@@ -18,9 +18,9 @@ from seada.mapper.search import find_best
 from seada.workload.layer import Layer
 
 SPACE = (
-    "nested tiles with remainders at the layer's edge, any keeps and bypasses that the memories allow, loop orders "
-    "in which one operand rests below each memory, any unrolling on the fanouts; within the architecture's "
-    "constraints"
+    "nested tiles with remainders at the layer's edge, any keeps and bypasses that the memories allow, loop "
+    "orders in which one operand rests below each memory, any unrolling on the fanouts; within the "
+    "architecture's constraints"
 )
 
 
@@ -66,9 +66,9 @@ def map_setup(
     space = build_space(layer, setup)
     found = find_best(space, objective, max_evaluations, time_s)
     value = objective.value(found.cost.energy_pj, found.cost.latency_cycles)
-    # The bound is rounded down against the rounding of its own sums.
     bound = lower_bound(layer, setup, objective)
-    optimal = value <= bound
+    # Sums of floats in another order differ by a few units in the last place.
+    optimal = value * ROUNDING <= bound
     stats = replace(found.stats, stopped_by="proof") if optimal else found.stats
     return MapResult(
         layer=layer,
@@ -78,7 +78,7 @@ def map_setup(
         objective=objective.text,
         optimal=optimal,
         bound=bound,
-        gap=value / bound - 1 if bound > 0 else None,
+        gap=max(0.0, value / bound - 1) if bound > 0 else None,
         search=stats,
         space=SPACE,
     )

@@ -3,8 +3,8 @@
 It holds for every legal mapping, uneven ones included, because it uses only what no mapping can avoid:
 
 - *Steps.* Instances and lanes bound the MACs of one step.
-- *Tensors.* Every element that is touched leaves (output: reaches) the memory where its operand rests at least
-  once, and passes every memory that must keep it.
+- *Tensors.* Every element that is touched leaves (output: reaches) the memory where its operand rests at
+  least once, and passes every memory that must keep it.
 - *MACs.* Every MAC reads its operands at their innermost keep, and each sum that arrives there is written and
   later read again, by the next addition or by the drain. One access serves at most the MACs of one step below
   one instance of that memory that share the element, and moves at least one word. Which innermost keep is
@@ -29,7 +29,7 @@ from seada.mapper.objective import Objective
 from seada.model.evaluate import leakage_pj
 from seada.workload.layer import ROLES, Axis, Layer, Operand
 
-OUTPUT = ROLES.index("output")
+INPUT, OUTPUT = ROLES.index("input"), ROLES.index("output")
 MAX_SPLITS = 200_000
 # Sums of floats in another order differ by a few units in the last place.
 ROUNDING = 1 - 1e-12
@@ -78,6 +78,18 @@ def _touched(layer: Layer, axis: Axis) -> int:
         steps = coefficient * np.arange(layer.extents[name])
         coordinates = np.unique(np.add.outer(coordinates, steps))
     return int(np.count_nonzero((coordinates >= axis.offset) & (coordinates < axis.offset + axis.size)))
+
+
+def _macs_on_data(layer: Layer) -> int:
+    """MACs whose input is no padding."""
+    macs = layer.macs
+    for axis in layer.input.axes:
+        coordinates = np.zeros(1, np.int64)
+        for name, coefficient in axis.terms:
+            coordinates = np.add.outer(coordinates, coefficient * np.arange(layer.extents[name])).ravel()
+        inside = (coordinates >= axis.offset) & (coordinates < axis.offset + axis.size)
+        macs = macs // len(coordinates) * int(np.count_nonzero(inside))
+    return macs
 
 
 def latency_bound(problem: _Problem) -> int:
@@ -143,12 +155,9 @@ def energy_bound(problem: _Problem, latency: int) -> float:
     lanes = [node for node in setup.nodes if isinstance(node, Fanout) and node.name == LANES]
     energy = _steps(problem.layer, lanes) * setup.mode.energy_pj_per_step
     energy += leakage_pj(setup.arch, latency, setup.mode.block)
-    best = math.inf
-    for split in _splits(problem):
-        best = min(
-            best, float(sum(_least_over_keeps(problem, role, split) for role in range(len(ROLES))).min())
-        )
-    return energy + best
+    split = _splits(problem)
+    per_operand = [_least_over_keeps(problem, role, split) for role in range(len(ROLES))]
+    return energy + float(np.sum(per_operand, axis=0).min())
 
 
 @dataclass(frozen=True)
@@ -180,7 +189,8 @@ def _least_over_keeps(problem: _Problem, role: int, split: _Split) -> NDArray[np
             memory = problem.memories[number][1]
             words = _words(memory, problem.touched[role], problem.bits[role])
             passing += words * (memory.read_energy_pj + memory.write_energy_pj)
-    return np.min(np.stack(costs), axis=0) + passing
+    least: NDArray[np.float64] = np.min(np.stack(costs), axis=0) + passing
+    return least
 
 
 def _innermost_energy(
@@ -188,10 +198,12 @@ def _innermost_energy(
 ) -> NDArray[np.float64]:
     """Energy at the home and at innermost keep `number`, and at a last memory that must keep on the way."""
     memory, rest = problem.memories[number][1], problem.memories[home][1]
-    touched, bits, macs = problem.touched[role], problem.bits[role], problem.layer.macs
+    touched, bits = problem.touched[role], problem.bits[role]
+    # MACs on padding read nothing where the innermost keep is the home.
+    macs = _macs_on_data(problem.layer) if role == INPUT and number == home else problem.layer.macs
     per_element = _words_per_element(memory, bits)
-    accesses = macs / split.sharing[number, role]
-    words = np.maximum(accesses * per_element, macs / split.parallel[number])
+    accesses: NDArray[np.float64] = macs / split.sharing[number, role]
+    words: NDArray[np.float64] = np.maximum(accesses * per_element, macs / split.parallel[number])
     resting = _words(rest, touched, bits)
     if role != OUTPUT:
         energy = words * memory.read_energy_pj
@@ -211,8 +223,8 @@ def _words_per_element(memory: Memory, bits: int) -> float:
     return bits / memory.word_bits
 
 
-def _splits(problem: _Problem) -> Iterator[_Split]:
-    """All ways to split every fanout between the groups of dimensions, in one block per outer choice."""
+def _splits(problem: _Problem) -> _Split:
+    """All ways to split every fanout between the groups of dimensions."""
     fanouts = [(i, node) for i, node in enumerate(problem.setup.nodes) if isinstance(node, Fanout)]
     groups = _groups(problem.layer)
     options = [np.array(list(_factors(problem.layer, fanout, groups)), np.float64) for _, fanout in fanouts]
@@ -232,7 +244,7 @@ def _splits(problem: _Problem) -> Iterator[_Split]:
                 if joins[role]:
                     members = [g for g, roles in enumerate(_SHARED_BY) if role in roles]
                     sharing[number, role] *= options[f][index[:, f]][:, members].prod(axis=1)
-    yield _Split(sharing, parallel)
+    return _Split(sharing, parallel)
 
 
 # Which operands share an element along each group of `_groups`: weight, input, output, kernel dimensions.
@@ -240,9 +252,10 @@ _SHARED_BY = ((0,), (1,), (2,), (1, 2))
 
 
 def _groups(layer: Layer) -> tuple[frozenset[str], ...]:
-    """Dimensions that only the weight (input, output) does not depend on, and those along which windows overlap.
+    """Dimensions that only the weight (input, output) does not depend on, and kernel dimensions of windows.
 
-    Along both dimensions of a window neighbours share elements; at most as many as the kernel's one has trips.
+    Along both dimensions of a window neighbours share elements; at most as many as the kernel's one has
+    trips.
     """
     kernel = frozenset(axis.terms[1][0] for axis in layer.input.axes if len(axis.terms) > 1)
     names = frozenset(layer.extents)

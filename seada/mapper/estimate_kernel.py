@@ -1,13 +1,13 @@
 """Fast estimate of a candidate's energy and latency, over flat arrays.
 
 A candidate is a *genome*: one integer per slot and dimension (the trips of the loop of that dimension in that
-slot), then one flag per memory and role (kept there or not), then one loop order per memory. Slots are the places
-for loops, outermost first: one temporal slot below each memory and one spatial slot per fanout axis. Tiles are
-nested: the tile above a slot is the tile below times the trips, cut at the layer's extent; the outermost slot
-takes what is left.
+slot), then one flag per memory and role (kept there or not), then one loop order per memory. Slots are the
+places for loops, outermost first: one temporal slot below each memory and one spatial slot per fanout axis.
+Tiles are nested: the tile above a slot is the tile below times the trips, cut at the layer's extent; the
+outermost slot takes what is left.
 
-The estimate follows the counting rules with averages where remainders make tiles differ, and with all transfers
-of double-buffered keeps overlapped. It only ranks candidates; every answer is costed by the exact model.
+The estimate follows the counting rules with averages where remainders make tiles differ. It only ranks
+candidates; every answer is costed by the exact model.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def next_keep(p: Problem, role: int, memory: int, w: Scratch) -> int:
     inner = memory + 1
     while inner < p.memories and w.kept[inner, role] == 0:
         inner += 1
-    return inner
+    return int(inner)
 
 
 @kernel
@@ -126,7 +126,7 @@ def innermost_keep(p: Problem, role: int, w: Scratch) -> int:
     memory = p.memories - 1
     while w.kept[memory, role] == 0:
         memory -= 1
-    return memory
+    return int(memory)
 
 
 @kernel
@@ -180,7 +180,7 @@ def charge_chain(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float
     else:
         read_for_macs(p, tables, role, parent, w)
     charge_ramps(p, role, parent, w)
-    return w.chain
+    return float(w.chain)
 
 
 @kernel

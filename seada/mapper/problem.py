@@ -49,8 +49,8 @@ class SearchSpace:
     dims : names of the layer's dimensions with extent above 1
     slots : outermost first
     problem : the same as a record of `PROBLEM`
-    tables : (rows, 4) of the sliding-window axes, by the extents of their dimensions: elements summed over all
-        tiles; the same if only elements new since the last tile along the first (second) dimension count;
+    tables : (rows, 4) of the sliding-window axes, by the extents of their dimensions: elements summed over
+        all tiles; the same if only elements new since the last tile along the first (second) dimension count;
         elements of the largest tile
     """
 

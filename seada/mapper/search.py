@@ -1,4 +1,4 @@
-"""From a search space to the best mapping found: estimates decide where to look, the exact model what is best."""
+"""From a search space to the best mapping: estimates say where to look, the exact model what is best."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FIRST_SEED = 7919
 
 @dataclass(frozen=True)
 class Stage:
-    """One round of annealing: from how many of the best so far, at which share of the budget and temperatures."""
+    """One round of annealing: from how many of the best, at which share of the budget and temperatures."""
 
     starts: int
     share: float
