@@ -200,6 +200,19 @@ def test_ragged_idle_pe_keeps_its_tile() -> None:
     assert elements(counts.memories[0][INPUT]) == (2, 0)
 
 
+def test_sum_that_an_idle_pe_still_holds_a_part_of_is_not_complete() -> None:
+    layer = matmul("g", M=2, N=1, K=3)
+    hardware = setup(memory("m0"), fanout("f", 2), memory("m1"))
+    counts, _ = run(layer, hardware, "W@m0 I@m0 O@m0 K:2 M:1 K:1@f.x W@m1 I@m1 O@m1")
+    # PE 1 has no work for K 2 and still holds its part of output 1. So the last sum of output 0 is complete
+    # in PE 0; that of output 1 only where both meet on their way to m0.
+    assert elements(counts.memories[0][OUTPUT]) == (2, 4)
+    assert counts.memories[0][OUTPUT].write_bits == 2 * 32 + 2 * 8
+    assert counts.memories[1][OUTPUT].write_bits == 7 * 32 + 8
+    assert counts.memories[1][OUTPUT].read_bits == 7 * 32 + 8
+    assert counts.links[0][OUTPUT].additions == 2
+
+
 def test_ragged_positions_without_work_are_no_steps() -> None:
     layer = matmul("g", M=5, N=1, K=1)
     counts, timing = run(layer, setup(memory("m0"), cycles=2), "W@m0 I@m0 O@m0 M:3 M:2 M:1")
