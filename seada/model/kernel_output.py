@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from seada.model.jit import kernel
 from seada.model.kernel_axis import add_row
-from seada.model.kernel_chain import combinations, interval, last_interval, set_slots
+from seada.model.kernel_chain import combinations, interval, last_interval, reaches, set_slots
 from seada.model.kernel_sums import (
     gather,
     last_reduction_positions,
@@ -287,6 +287,86 @@ def participants(nest: Nest, level: int, j: int, before, visit: int, work) -> in
 
 
 @kernel
+def last_positions(nest: Nest, level: int, j: int, before, work) -> None:  # type: ignore[no-untyped-def]
+    """Positions of all loops at the first instance's last work before loop j advances, into ``work.past``."""
+    work.past[:] = 0
+    for d in range(nest.dims):
+        extent = nest.extent[d]
+        for c in range(nest.cut[OUTPUT, level, d]):
+            index = nest.chain_index[d, c]
+            step = nest.chain_step[d, c]
+            position = 0
+            if not nest.chain_is_slot[d, c]:
+                position = before[index] if index <= j else (extent + step - 1) // step - 1
+                work.past[index] = position
+            extent = min(step, extent - position * step)
+
+
+@kernel
+def departed_at(nest: Nest, level: int, temporal, slots) -> int:  # type: ignore[no-untyped-def]
+    """Outermost reduction loop that has gone past the last work of these coordinates; 0 if they work or never did."""
+    departed = 0
+    for d in range(nest.dims):
+        if nest.relevant[OUTPUT, d]:
+            continue
+        extent = nest.extent[d]
+        for c in range(nest.cut[OUTPUT, level, d]):
+            index = nest.chain_index[d, c]
+            step = nest.chain_step[d, c]
+            position = slots[index] if nest.chain_is_slot[d, c] else temporal[index]
+            extent = min(step, extent - position * step)
+            if extent <= 0:
+                return 0
+            if not nest.chain_is_slot[d, c] and not reaches(
+                nest, d, c + 1, nest.cut[OUTPUT, level, d], slots, extent
+            ):
+                if position == 0:
+                    return 0
+                if departed == 0 or index < departed:
+                    departed = index
+                break
+    return departed
+
+
+@kernel
+def stands_at_last(nest: Nest, level: int, floor: int, temporal, slots) -> bool:  # type: ignore[no-untyped-def]
+    """Whether all loops above the level that move its tile and are deeper than `floor` are at their last iteration."""
+    for d in range(nest.dims):
+        if not nest.relevant[OUTPUT, d]:
+            continue
+        extent = nest.extent[d]
+        for c in range(nest.cut[OUTPUT, level, d]):
+            index = nest.chain_index[d, c]
+            step = nest.chain_step[d, c]
+            is_slot = nest.chain_is_slot[d, c]
+            position = slots[index] if is_slot else temporal[index]
+            if not is_slot and index > floor and position < (extent + step - 1) // step - 1:
+                return False
+            extent = min(step, extent - position * step)
+    return True
+
+
+@kernel
+def idle_holder(nest: Nest, level: int, temporal, parent_moving: int, work) -> bool:  # type: ignore[no-untyped-def]
+    """Whether an instance without work still holds sums of the first one's elements at these positions."""
+    if not nest.uneven_sums:
+        return False
+    first = nest.slots_above[OUTPUT, level - 1]
+    stop = nest.slots_above[OUTPUT, level]
+    found = False
+    for s in range(nest.slots):
+        work.slots[s] = 0
+    for code in range(1, reduction_slots(nest, first, stop)):
+        set_reduction_slots(nest, first, stop, code, work.slots)
+        departed = departed_at(nest, level, temporal, work.slots)
+        set_reduction_slots(nest, first, stop, 0, work.slots)
+        if departed > parent_moving and stands_at_last(nest, level, departed, temporal, work.slots):
+            found = True
+            break
+    return found
+
+
+@kernel
 def complete_below(nest: Nest, level: int, j: int, before, moving: int, work) -> bool:  # type: ignore[no-untyped-def]
     """Whether the last sums that reach the level from below arrive as one."""
     child = level + 1
@@ -393,6 +473,7 @@ def output_transfer(nest: Nest, level: int, j: int, after, before, done: bool, f
     work.widest[0] = 0
     parents, members = joint_lists(nest, level, above, j, after, before, work)
     moving = work.moving
+    moving[0] = 0
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level
     for code in range(codes):
         times, _ = set_sharer(nest, level, code, work)
@@ -418,8 +499,10 @@ def output_transfer(nest: Nest, level: int, j: int, after, before, done: bool, f
                 had, base = drain_state(nest, level, leave, j, after, before, moving, work)
                 if visit_flow(nest, level, leave, j, after, before, moving[level - 1] if level > 1 else 0, work):
                     complete = done and work.flow[1] == 1 and (base or not had)
+                    last_positions(nest, level, j, before, work)
                     for l in range(1, level):
                         complete = complete and participants(nest, l, j, before, moving[l], work) == 1
+                        complete = complete and not idle_holder(nest, l, work.past, moving[l - 1], work)
                     add_drain(nest, level, leaving, work.flow, base, had, complete, count, work, amounts, links)
             set_sharer(nest, level, code, work)
             if coming > 0 and arrival_state(nest, level, leave, j, after, before, moving, work):
@@ -448,8 +531,10 @@ def add_member(nest: Nest, level: int, j: int, after, before, done: bool, final:
     if leaving > 0 and visit_flow(nest, level, leave, j, after, before, moving[level - 1] if level > 1 else 0, work):
         senders = work.flow[0]
         complete = done
+        last_positions(nest, level, j, before, work)
         for l in range(1, level + 1):
             complete = complete and participants(nest, l, j, before, moving[l], work) == 1
+            complete = complete and not idle_holder(nest, l, work.past, moving[l - 1], work)
         complete = complete and complete_below(nest, level, j, before, moving[level], work)
         bits = nest.output_bits if complete else nest.element_bits[OUTPUT]
         words = words_of(nest, memory, leaving, bits)
@@ -521,6 +606,7 @@ def output_step(nest: Nest, temporal, done: bool, times: int, work, amounts, lin
     work.widest[0] = 0
     parents, _ = joint_lists(nest, level, above, last, temporal, temporal, work)
     moving = work.moving
+    moving[0] = 0
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level
     for code in range(codes):
         count, _ = set_sharer(nest, level, code, work)
@@ -540,6 +626,7 @@ def output_step(nest: Nest, temporal, done: bool, times: int, work, amounts, lin
             complete = done and work.flow[1] == 1
             for l in range(1, level):
                 complete = complete and participants(nest, l, last, temporal, moving[l], work) == 1
+                complete = complete and not idle_holder(nest, l, temporal, moving[l - 1], work)
             weight = times * count * row[6 + 2 * level]
             add_drain(nest, level, row[2], work.flow, False, held, complete, weight, work, amounts, links)
     step_link_peaks(nest, level, last, temporal, work, links)

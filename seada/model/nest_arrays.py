@@ -101,6 +101,7 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("kinds", (COLUMNS,)),
     ("moving", (LEVELS + 1,)),
     ("positions", (TEMPORAL + 1,)),
+    ("past", (TEMPORAL + 1,)),
     ("present", (SHARERS,)),
     ("flow", (3 + 4 * FANOUTS,)),
     ("widest", (1,)),  # bits of the widest sums that arrived in a transfer
