@@ -21,9 +21,9 @@ from seada.mapping.nest import Mapping
 from seada.model.cost import Cost
 from seada.model.evaluate import cost_of
 
-DEFAULT_EVALUATIONS = 400_000
+DEFAULT_EVALUATIONS = 250_000
 # Exact costs of the best estimates; estimates are within a few per cent, so that the best is among them.
-EXACT_EVALUATIONS = 64
+EXACT_EVALUATIONS = 48
 DESCENT_LIMIT = 20_000
 FIRST_SEED = 7919
 
@@ -41,10 +41,10 @@ class Stage:
 # Many short runs from scratch, then longer ones from the best of these: a candidate's keeps and loop orders
 # settle early in a run, so that breadth comes first. Shares are of all proposals and add up to 1.
 STAGES = (
-    Stage(16, 0.4, 0.3, 0.005),
-    Stage(4, 0.2, 0.2, 0.005),
-    Stage(4, 0.2, 0.1, 0.005),
-    Stage(4, 0.2, 0.1, 0.002),
+    Stage(40, 0.4, 0.3, 0.01),
+    Stage(10, 0.25, 0.2, 0.01),
+    Stage(4, 0.15, 0.15, 0.005),
+    Stage(2, 0.2, 0.1, 0.002),
 )
 
 

@@ -37,7 +37,6 @@ def window_tables(
     for e1 in range(1, first_extent + 1):
         for e2 in range(1, second_extent + 1):
             row = tables[e1 * row_length + e2]
-            row[3] = min(distinct(e1, e2, a, b), size)
             for start1 in range(0, first_extent, e1):
                 n1 = min(e1, first_extent - start1)
                 for start2 in range(0, second_extent, e2):
@@ -47,6 +46,9 @@ def window_tables(
                     elements = distinct(n1, n2, a, b)
                     inside = max(0, min(high, size - 1) - max(low, 0) + 1) / (high - low + 1)
                     row[0] += elements * inside
+                    # Without gaps the part that is data is exact.
+                    gapless = elements == (high - low) // common + 1
+                    row[3] = max(row[3], np.ceil(elements * inside) if gapless else min(elements, size))
                     # The union of two neighbouring tiles is one larger tile.
                     new1 = distinct(n1 + e1, n2, a, b) - distinct(e1, n2, a, b) if start1 > 0 else elements
                     new2 = distinct(n1, n2 + e2, a, b) - distinct(n1, e2, a, b) if start2 > 0 else elements

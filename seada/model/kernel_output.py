@@ -498,7 +498,7 @@ def output_transfer(nest: Nest, level: int, j: int, after, before, done: bool, f
             if leaving > 0:
                 had, base = drain_state(nest, level, leave, j, after, before, moving, work)
                 if visit_flow(nest, level, leave, j, after, before, moving[level - 1] if level > 1 else 0, work):
-                    complete = done and work.flow[1] == 1 and (base or not had)
+                    complete = done and work.flow[1] == 1
                     last_positions(nest, level, j, before, work)
                     for l in range(1, level):
                         complete = complete and participants(nest, l, j, before, moving[l], work) == 1
