@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seada.errors import InfeasibleError
-from seada.mapper.anneal_kernel import Archive, search
+from seada.mapper.anneal_kernel import Archive, neighbour, neighbours, search
 from seada.mapper.estimate_kernel import estimate
 from seada.mapper.genome import Genome, smallest_candidate, to_mapping
 from seada.mapper.objective import Objective
@@ -24,6 +24,8 @@ from seada.model.evaluate import cost_of
 DEFAULT_EVALUATIONS = 250_000
 # Exact costs of the best estimates; estimates are within a few per cent, so that the best is among them.
 EXACT_EVALUATIONS = 48
+# Then the best one's neighbours, as long as that helps.
+POLISHED, POLISH_ROUNDS = 24, 3
 DESCENT_LIMIT = 20_000
 FIRST_SEED = 7919
 
@@ -201,28 +203,70 @@ def first_candidate(space: SearchSpace) -> Genome:
     )
 
 
+class _ExactChoice:
+    """Costs candidates by the exact model, each mapping once, and remembers the best legal one."""
+
+    def __init__(self, space: SearchSpace, objective: Objective) -> None:
+        self.space = space
+        self.objective = objective
+        self.seen: set[Mapping] = set()
+        self.evaluated = 0
+        self.best: tuple[tuple[float, float, float], str, Mapping, Cost] | None = None
+        self.genome: Genome | None = None
+
+    def consider(self, genome: Genome) -> None:
+        """Cost a candidate; ties go to the mapping that comes first as text."""
+        mapping = to_mapping(self.space, genome)
+        layer, setup = self.space.layer, self.space.setup
+        if mapping in self.seen:
+            return
+        self.seen.add(mapping)
+        if check(layer, setup, mapping):
+            return
+        try:
+            cost = cost_of(layer, setup, mapping)
+        except OverflowError:
+            # The exact model numbers its steps in 62 bits; nests beyond that are left out.
+            return
+        self.evaluated += 1
+        entry = (self.objective.key(cost.energy_pj, cost.latency_cycles), repr(mapping), mapping, cost)
+        if self.best is None or entry[:2] < self.best[:2]:
+            self.best, self.genome = entry, genome.copy()
+
+
 def _exact_best(
     space: SearchSpace, objective: Objective, archive: Archive, clock: Clock
 ) -> tuple[Mapping, Cost, int]:
-    """Exact costs of the archive's candidates; the best of them that is legal."""
-    best: tuple[tuple[float, float, float], str, Mapping, Cost] | None = None
-    evaluated = 0
+    """The best legal candidate of the archive by the exact model, then of its neighbours."""
+    choice = _ExactChoice(space, objective)
     for row in range(len(archive.scores)):
-        if not np.isfinite(archive.scores[row, 0]) or (clock.over and best is not None):
+        if not np.isfinite(archive.scores[row, 0]) or (clock.over and choice.best is not None):
             break
-        mapping = to_mapping(space, archive.genomes[row])
-        if check(space.layer, space.setup, mapping):
-            continue
-        try:
-            cost = cost_of(space.layer, space.setup, mapping)
-        except OverflowError:
-            continue
-        evaluated += 1
-        entry = (objective.key(cost.energy_pj, cost.latency_cycles), repr(mapping), mapping, cost)
-        if best is None or entry[:2] < best[:2]:
-            best = entry
-    if best is None:
+        choice.consider(archive.genomes[row])
+    for _ in range(POLISH_ROUNDS):
+        centre = choice.genome
+        if centre is None or clock.over:
+            break
+        for genome in _near(space, objective, centre):
+            choice.consider(genome)
+        if choice.genome is centre:
+            break
+    if choice.best is None:
         raise InfeasibleError(
             f"layer {space.layer.name} on {space.setup.arch.name}: no candidate of the search could be costed"
         )
-    return best[2], best[3], evaluated
+    return choice.best[2], choice.best[3], choice.evaluated
+
+
+def _near(space: SearchSpace, objective: Objective, centre: Genome) -> list[Genome]:
+    """The neighbours of a candidate with the best estimates."""
+    problem, scratch = space.problem, new_scratch()
+    scored: list[tuple[tuple[float, float, float], int, Genome]] = []
+    for index in range(neighbours(problem)):
+        genome = centre.copy()
+        if neighbour(problem, genome, index):
+            energy, latency = estimate(problem, space.tables, genome, scratch)
+            if np.isfinite(energy):
+                scored.append((objective.key(energy, latency), index, genome))
+    scored.sort(key=lambda entry: entry[:2])
+    return [genome for _, _, genome in scored[:POLISHED]]

@@ -48,7 +48,9 @@ def window_tables(
                     row[0] += elements * inside
                     # Without gaps the part that is data is exact.
                     gapless = elements == (high - low) // common + 1
-                    row[3] = max(row[3], np.ceil(elements * inside) if gapless else min(elements, size))
+                    row[3] = max(
+                        row[3], np.ceil(elements * inside - 1e-9) if gapless else min(elements, size)
+                    )
                     # The union of two neighbouring tiles is one larger tile.
                     new1 = distinct(n1 + e1, n2, a, b) - distinct(e1, n2, a, b) if start1 > 0 else elements
                     new2 = distinct(n1, n2 + e2, a, b) - distinct(n1, e2, a, b) if start2 > 0 else elements
