@@ -5,6 +5,7 @@ STAMP := $(VENV)/.installed
 RUN_ARCH := arch_configs/multiprecision_16x16.yaml
 RUN_NET := workloads/demo_digits.yaml
 RUN_DATA := workloads/demo_digits_test.npz
+RUN_INPUTS := workloads/demo_digits_calibration.npz
 
 .DEFAULT_GOAL := help
 .PHONY: help install run test test-all check bench
@@ -20,7 +21,7 @@ $(STAMP): pyproject.toml
 install: $(STAMP) ## create .venv with all extras
 
 run: $(STAMP) ## the main job on the built-in example, into results/demo
-	$(BIN)/seada run $(RUN_ARCH) $(RUN_NET) --precision auto --eval $(RUN_DATA) --out results/demo
+	$(BIN)/seada run $(RUN_ARCH) $(RUN_NET) --precision auto --inputs $(RUN_INPUTS) --eval $(RUN_DATA) --out results/demo
 
 test: $(STAMP) ## the fast tier of tests
 	$(BIN)/pytest -n 2
