@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,10 +22,11 @@ from seada.model.cost import Cost
 from seada.model.evaluate import cost_of
 
 DEFAULT_EVALUATIONS = 250_000
-# Exact costs of the best estimates; estimates are within a few per cent, so that the best is among them.
+# Exact costs: of the best estimates, then of the best one's neighbours as long as that helps, each until
+# `PATIENCE` in a row are no better. Estimates are within a few per cent, so that the best is among the first.
 EXACT_EVALUATIONS = 48
-# Then the best one's neighbours, as long as that helps.
 POLISHED, POLISH_ROUNDS = 24, 3
+PATIENCE = 16
 DESCENT_LIMIT = 20_000
 FIRST_SEED = 7919
 
@@ -214,6 +215,16 @@ class _ExactChoice:
         self.best: tuple[tuple[float, float, float], str, Mapping, Cost] | None = None
         self.genome: Genome | None = None
 
+    def consider_all(self, genomes: Iterable[Genome], clock: Clock) -> None:
+        """Cost candidates in order, until time is over or too many in a row are no better."""
+        idle = 0
+        for genome in genomes:
+            if self.best is not None and (clock.over or idle >= PATIENCE):
+                break
+            before = self.genome
+            self.consider(genome)
+            idle = idle + 1 if self.genome is before else 0
+
     def consider(self, genome: Genome) -> None:
         """Cost a candidate; ties go to the mapping that comes first as text."""
         mapping = to_mapping(self.space, genome)
@@ -239,16 +250,12 @@ def _exact_best(
 ) -> tuple[Mapping, Cost, int]:
     """The best legal candidate of the archive by the exact model, then of its neighbours."""
     choice = _ExactChoice(space, objective)
-    for row in range(len(archive.scores)):
-        if not np.isfinite(archive.scores[row, 0]) or (clock.over and choice.best is not None):
-            break
-        choice.consider(archive.genomes[row])
+    choice.consider_all(archive.genomes[np.isfinite(archive.scores[:, 0])], clock)
     for _ in range(POLISH_ROUNDS):
         centre = choice.genome
         if centre is None or clock.over:
             break
-        for genome in _near(space, objective, centre):
-            choice.consider(genome)
+        choice.consider_all(_near(space, objective, centre), clock)
         if choice.genome is centre:
             break
     if choice.best is None:
