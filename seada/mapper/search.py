@@ -28,6 +28,8 @@ EXACT_EVALUATIONS = 48
 POLISHED, POLISH_ROUNDS = 24, 3
 PATIENCE = 16
 DESCENT_LIMIT = 20_000
+# Proposals of one run of annealing, at least, if the budget is small.
+SHORTEST_RUN = 50
 FIRST_SEED = 7919
 
 
@@ -144,14 +146,15 @@ def _anneal(
     scratch = new_scratch()
     pool: list[tuple[float, float, Genome]] = []
     for stage in STAGES:
-        starts = [entry[2] for entry in pool[: stage.starts]] or [start] * stage.starts
-        steps = int(budget * stage.share / stage.starts)
+        runs = max(1, min(stage.starts, int(budget * stage.share) // SHORTEST_RUN))
+        starts = [entry[2] for entry in pool[:runs]] or [start] * runs
+        steps = int(budget * stage.share) // runs
         temperatures = np.array([stage.hottest, stage.coldest])
         for genome in starts:
             if clock.over and np.isfinite(archive.scores[0, 0]):
                 return False
             own = new_archive(len(genome), EXACT_EVALUATIONS)
-            limit = min(DESCENT_LIMIT, budget)
+            limit = min(DESCENT_LIMIT, max(steps, budget // 20))
             seed = next(seeds)
             search(
                 space.problem, space.tables, genome, powers, steps, limit, temperatures, seed, scratch, own
