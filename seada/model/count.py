@@ -11,7 +11,7 @@ from seada.arch.hardware import Setup
 from seada.mapping.nest import Mapping
 from seada.model.counts import Access, Counts, LinkCount, Timing
 from seada.model.flatten import flatten, port_names
-from seada.model.kernel_walk import FIRST, LAST, transition, walk
+from seada.model.kernel_walk import FIRST, LAST, run
 from seada.model.nest_arrays import WORK, Ints, Nest, Work, empty_record
 from seada.workload.layer import Layer
 
@@ -34,9 +34,7 @@ def count_with_ports(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Coun
     """As `count`, with the cycles that each limited port is busy at its busiest instance."""
     nest = flatten(layer, setup, mapping)
     work, space = _scratch(int(nest.span))
-    transition(nest, 0, 0, 0, 1, work, space, FIRST)
-    transition(nest, 0, 0, 0, 1, work, space, LAST)
-    body = int(walk(nest, work, space))
+    body = int(run(nest, work, space))
     return _counts(setup, nest, work), *_timing(setup, nest, work, body)
 
 
@@ -51,7 +49,17 @@ def _scratch(span: int) -> tuple[Work, Ints]:
     if _THREAD.space.shape[1] < span:
         _THREAD.space = np.zeros((3, span), np.int64)
     _THREAD.space[:] = 0
-    for name in ("counts", "link_counts", "chain", "steps", "stamps", "after", "before", "at_last", "step_key"):
+    for name in (
+        "counts",
+        "link_counts",
+        "chain",
+        "steps",
+        "stamps",
+        "after",
+        "before",
+        "at_last",
+        "step_key",
+    ):
         _THREAD.work[name][:] = 0
     return _THREAD.work, _THREAD.space
 

@@ -90,7 +90,9 @@ def _ports(setup: Setup) -> tuple[list[tuple[str, Fraction]], dict[str, tuple[in
 
 
 @lru_cache(maxsize=64)
-def _hardware(setup: Setup) -> tuple[tuple[str, ...], int, tuple[int, ...], tuple[tuple[int, int], ...], tuple[int, ...]]:
+def _hardware(
+    setup: Setup,
+) -> tuple[tuple[str, ...], int, tuple[int, ...], tuple[tuple[int, int], ...], tuple[int, ...]]:
     ports, of_memory, of_fanout = _ports(setup)
     exact = lcm(*(cycles.denominator for _, cycles in ports)) if ports else 1
     ticks = min(exact, MAX_TICKS_PER_CYCLE)
@@ -166,7 +168,9 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
     for fanout in fanouts:
         if fanout.ramp is not None:
             ramp[ROLES.index(fanout.ramp.stationary)] += fanout.ramp.cycles
-    reduction_slots = {loop.dim for loop, _, _ in nest.slots if loop.dim in layer.reduction_dims}
+    uneven_sums = any(
+        loop.dim in layer.reduction_dims and loop.dim in nest.uneven for loop, _, _ in nest.slots
+    )
     precision = setup.precision
     values = dict(
         dims=D,
@@ -180,7 +184,14 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
         slot_dim=_array([index[loop.dim] for loop, _, _ in nest.slots]),
         slot_trips=_array([trips for _, _, trips in nest.slots]),
         slot_fanout=_array([f for _, f, _ in nest.slots]),
-        joins=_array([[f.multicast[0] for f in fanouts], [f.multicast[1] for f in fanouts], [f.reduces for f in fanouts]], (3, F)),
+        joins=_array(
+            [
+                [f.multicast[0] for f in fanouts],
+                [f.multicast[1] for f in fanouts],
+                [f.reduces for f in fanouts],
+            ],
+            (3, F),
+        ),
         chain_length=_array([len(nest.chains[name]) for name in names]),
         chain_is_slot=chain[0],
         chain_index=chain[1],
@@ -200,8 +211,8 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
         border=border,
         border_axis=border_axis,
         uneven=_array([name in nest.uneven for name in names]),
-        step_radix=_step_radix(layer, nest, border, index, count),
-        uneven_sums=int(bool(reduction_slots & nest.uneven)),
+        step_radix=_step_radix(layer, nest, border, index, count["input"] == 1, uneven_sums),
+        uneven_sums=int(uneven_sums),
         element_bits=_array([_bits(precision.weight), _bits(precision.input), _bits(precision.accumulator)]),
         output_bits=_bits(precision.output),
         word_bits=_array([m.word_bits for m in memories]),
@@ -242,16 +253,17 @@ def _store(record: NestRecord, name: str, value: Ints | int) -> None:
 
 
 def _step_radix(
-    layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], count: dict[str, int]
+    layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], bare: bool, uneven_sums: bool
 ) -> Ints:
     """Weights that number the positions of the loops on which the accesses of a step may depend.
 
-    These are loops over ragged dimensions and, where the MACs read the outermost memory, those that reach padding.
+    These are loops over ragged dimensions; where the MACs read the outermost memory, those that reach padding; and where
+    partial sums are uneven, those over dimensions of the output.
     """
-    bare = count["input"] == 1
     radix, weight = [0], 1
     for loop in nest.temporal:
         matters = loop.dim in nest.uneven or (bare and border[index[loop.dim]])
+        matters = matters or (uneven_sums and loop.dim in layer.output.dims)
         radix.append(weight if matters else 0)
         if matters:
             weight *= -(-layer.extents[loop.dim] // loop.step)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from seada.model.jit import kernel
 from seada.model.kernel_chain import combinations, interval, last_interval, set_slots
-from seada.model.nest_arrays import Nest
+from seada.model.nest_arrays import Ints, Nest, Work
 
 
 @kernel
-def add_row(table, count: int, width: int, row, times: int) -> int:  # type: ignore[no-untyped-def]
+def add_row(table: Ints, count: int, width: int, row: Ints, times: int) -> int:
     """Add `times` copies of a row of `width` numbers; returns the new length."""
     if times == 0:
         return count
@@ -34,7 +34,17 @@ def add_row(table, count: int, width: int, row, times: int) -> int:  # type: ign
 
 
 @kernel
-def multiply(left, left_count: int, right, right_count: int, width: int, out, row) -> int:  # type: ignore[no-untyped-def]
+def copy_rows(source: Ints, count: int, width: int, target: Ints) -> None:
+    """Copy a list."""
+    for i in range(count):
+        for k in range(width + 1):
+            target[i, k] = source[i, k]
+
+
+@kernel
+def multiply(
+    left: Ints, left_count: int, right: Ints, right_count: int, width: int, out: Ints, row: Ints
+) -> int:
     """Product of two lists, number by number; returns the length of `out`."""
     count = 0
     for i in range(left_count):
@@ -66,7 +76,7 @@ def is_run(nest: Nest, o: int, a: int, np: int, nr: int) -> bool:
 
 
 @kernel
-def clipped(nest: Nest, o: int, a: int, p0: int, np: int, r0: int, nr: int):  # type: ignore[no-untyped-def]
+def clipped(nest: Nest, o: int, a: int, p0: int, np: int, r0: int, nr: int) -> tuple[int, int]:
     """First and one past the last index of a tile of consecutive indices, padding left out."""
     c1 = nest.axis_coefficient[o, a, 0]
     c2 = nest.axis_coefficient[o, a, 1]
@@ -76,7 +86,9 @@ def clipped(nest: Nest, o: int, a: int, p0: int, np: int, r0: int, nr: int):  # 
 
 
 @kernel
-def tally(nest: Nest, o: int, a: int, now, before, padding: bool, space, own: int):  # type: ignore[no-untyped-def]
+def tally(
+    nest: Nest, o: int, a: int, now: Ints, before: Ints, padding: bool, space: Ints, own: int
+) -> tuple[int, int]:
     """Mark a tile's indices, and those that it held before; returns its (size, overlap).
 
     `now` and `before` are (p0, np, r0, nr); an index is marked once per tile even if reached twice. `padding` counts too.
@@ -102,18 +114,32 @@ def tally(nest: Nest, o: int, a: int, now, before, padding: bool, space, own: in
 
 
 @kernel
-def positions(nest: Nest, o: int, level: int, d: int, after, before, slots, j: int, now, then, part: int):  # type: ignore[no-untyped-def]
+def positions(
+    nest: Nest,
+    o: int,
+    level: int,
+    d: int,
+    after: Ints,
+    before: Ints,
+    slots: Ints,
+    j: int,
+    now: Ints,
+    then: Ints,
+    part: int,
+) -> None:
     """Write (start, size) after and before the transition at j into `now` and `then` from index `part` on."""
     if d < 0:
         now[part], now[part + 1] = 0, 1
         then[part], then[part + 1] = 0, 1
         return
     now[part], now[part + 1] = interval(nest, d, nest.cut[o, level, d], after, slots)
-    then[part], then[part + 1], _ = last_interval(nest, d, o, level, level, before, slots, j, 1 << 30)
+    then[part], then[part + 1], _, _ = last_interval(nest, d, o, level, level, before, slots, j)
 
 
 @kernel
-def pair_sizes(nest: Nest, o: int, a: int, now, then, padding: bool, space, own: int):  # type: ignore[no-untyped-def]
+def pair_sizes(
+    nest: Nest, o: int, a: int, now: Ints, then: Ints, padding: bool, space: Ints, own: int
+) -> tuple[int, int]:
     """Size of the tile `now` and its overlap with `then`, without marking where indices are consecutive."""
     if now[1] == 0 or now[3] == 0:
         return 0, 0
@@ -132,7 +158,7 @@ def pair_sizes(nest: Nest, o: int, a: int, now, then, padding: bool, space, own:
 
 
 @kernel
-def clear(nest: Nest, o: int, a: int, now, space) -> None:  # type: ignore[no-untyped-def]
+def clear(nest: Nest, o: int, a: int, now: Ints, space: Ints) -> None:
     """Unmark a tile."""
     for p in range(now[0], now[0] + now[1]):
         for r in range(now[2], now[2] + now[3]):
@@ -142,7 +168,21 @@ def clear(nest: Nest, o: int, a: int, now, space) -> None:  # type: ignore[no-un
 
 
 @kernel
-def axis_list(nest: Nest, o: int, a: int, level: int, above: int, j: int, after, before, padding: bool, work, space, table, members) -> int:  # type: ignore[no-untyped-def]
+def axis_list(
+    nest: Nest,
+    o: int,
+    a: int,
+    level: int,
+    above: int,
+    j: int,
+    after: Ints,
+    before: Ints,
+    padding: bool,
+    work: Work,
+    space: Ints,
+    table: Ints,
+    members: Ints,
+) -> int:
     """List (union, part of the union that everyone who needs it had before) along one axis of weight or input.
 
     One row per coordinate of the slots outside slot `above` along this axis: what one instance there serves. Slots
@@ -236,7 +276,7 @@ def separate_groups(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int
 
 
 @kernel
-def group_of(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int, slots) -> int:  # type: ignore[no-untyped-def]
+def group_of(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int, slots: Ints) -> int:
     """Number of the present coordinates among those that do not join."""
     code = 0
     for s in range(above, inner):
@@ -246,7 +286,9 @@ def group_of(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int, slots
 
 
 @kernel
-def bystander_list(nest: Nest, o: int, d: int, level: int, above: int, after, work, table, members) -> int:  # type: ignore[no-untyped-def]
+def bystander_list(
+    nest: Nest, o: int, d: int, level: int, above: int, after: Ints, work: Work, table: Ints, members: Ints
+) -> int:
     """Like `axis_list` for a dimension that the operand does not depend on: how many separate copies are served."""
     inner = nest.slots_above[o, level]
     slots = work.slots

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from seada.model.jit import kernel
-from seada.model.nest_arrays import Nest
+from seada.model.nest_arrays import Ints, Nest
 
 
 @kernel
-def reaches(nest: Nest, d: int, start: int, stop: int, slots, extent: int) -> bool:  # type: ignore[no-untyped-def]
+def reaches(nest: Nest, d: int, start: int, stop: int, slots: Ints, extent: int) -> bool:
     """Whether an instance has work below chain entry `start` of a tile of that extent."""
     for c in range(start, stop):
         step = nest.chain_step[d, c]
@@ -20,7 +20,7 @@ def reaches(nest: Nest, d: int, start: int, stop: int, slots, extent: int) -> bo
 
 
 @kernel
-def interval(nest: Nest, d: int, stop: int, temporal, slots):  # type: ignore[no-untyped-def]
+def interval(nest: Nest, d: int, stop: int, temporal: Ints, slots: Ints) -> tuple[int, int]:
     """(start, size) at the given temporal indices and slot coordinates; size 0 if there is no work."""
     start = 0
     extent = nest.extent[d]
@@ -36,20 +36,34 @@ def interval(nest: Nest, d: int, stop: int, temporal, slots):  # type: ignore[no
 
 
 @kernel
-def last_interval(nest: Nest, d: int, operand: int, low: int, high: int, temporal, slots, j: int, zero_from: int):  # type: ignore[no-untyped-def]
+def last_index(nest: Nest, d: int, c: int, stop: int, slots: Ints, extent: int) -> int:
+    """Last iteration of the loop at chain entry c, over that extent, that leaves the instance work down to `stop`."""
+    step = nest.chain_step[d, c]
+    trips = (extent + step - 1) // step
+    rest = extent - (trips - 1) * step
+    if trips > 1 and rest < step and not reaches(nest, d, c + 1, stop, slots, rest):
+        trips -= 1
+    return int(trips - 1)
+
+
+@kernel
+def last_interval(
+    nest: Nest, d: int, operand: int, low: int, high: int, temporal: Ints, slots: Ints, j: int
+) -> tuple[int, int, int, int]:
     """Interval at the last work before loop j advances, and what led there.
 
     Loops up to j stand at `temporal`; deeper ones at their last index that leaves the instance work. Loops above level
-    `low` look at the work of level `low`, those between levels at that of the inner one, up to level `high`. Loops
-    deeper than `zero_from` stand at zero instead.
+    `low` look at the work of level `low`, those between levels at that of the inner one, up to level `high`.
 
     Returns
     -------
-    (start, size, position) : the deepest loop above level `high` with more than one trip for this instance.
+    (start, size, moving, standing) : the deepest loop above level `high` with more than one trip for this instance, and
+        the deepest that is not at its last iteration.
     """
     start = 0
     extent = nest.extent[d]
     moving = 0
+    standing = 0
     level = low
     for c in range(nest.cut[operand, high, d]):
         while nest.cut[operand, level, d] <= c:
@@ -59,28 +73,21 @@ def last_interval(nest: Nest, d: int, operand: int, low: int, high: int, tempora
         if nest.chain_is_slot[d, c]:
             position = slots[index]
         else:
-            trips = (extent + step - 1) // step
-            if trips > 1:
-                rest = extent - (trips - 1) * step
-                if rest < step and not reaches(nest, d, c + 1, nest.cut[operand, level, d], slots, rest):
-                    trips -= 1
-            if trips > 1:
+            last = last_index(nest, d, c, nest.cut[operand, level, d], slots, extent)
+            position = temporal[index] if index <= j else last
+            if last > 0:
                 moving = index
-            if index > zero_from:
-                position = 0
-            elif index <= j:
-                position = temporal[index]
-            else:
-                position = trips - 1
+            if position < last:
+                standing = index
         start += position * step
         extent = min(step, extent - position * step)
         if extent <= 0:
-            return 0, 0, moving
-    return start, extent, moving
+            return 0, 0, moving, standing
+    return start, extent, moving, standing
 
 
 @kernel
-def set_slots(nest: Nest, d: int, first: int, stop: int, code: int, slots) -> int:  # type: ignore[no-untyped-def]
+def set_slots(nest: Nest, d: int, first: int, stop: int, code: int, slots: Ints) -> int:
     """Write coordinate number `code` into the slots `first..stop` of dimension d; returns their combinations."""
     count = 1
     for s in range(first, stop):
@@ -102,11 +109,12 @@ def combinations(nest: Nest, d: int, first: int, stop: int) -> int:
 
 
 @kernel
-def find_runs(nest: Nest, j: int, temporal, slots, runs) -> int:  # type: ignore[no-untyped-def]
+def find_runs(nest: Nest, j: int, temporal: Ints, slots: Ints, runs: Ints) -> int:
     """Split loop j at the present position into runs of iterations that behave alike.
 
     `runs` receives the first index of each run; the number of runs is returned and ``runs[count]`` is the trips.
-    The first and last iteration of a reduction loop stand alone, as does every iteration that can touch padding.
+    The first and last iteration of a reduction loop stand alone, as does every iteration that can touch padding. Where
+    partial sums are uneven, the last iteration of every loop does.
     """
     d = nest.temporal_dim[j]
     step = nest.temporal_step[j]
@@ -144,14 +152,14 @@ def find_runs(nest: Nest, j: int, temporal, slots, runs) -> int:  # type: ignore
                     count = insert_boundary(runs, count, boundary)
         for s in range(nest.slots):
             slots[s] = 0
-    if not nest.relevant[2, d]:
+    if nest.uneven_sums or not nest.relevant[2, d]:
         count = insert_boundary(runs, count, trips - 1)
     runs[count] = trips
     return count
 
 
 @kernel
-def insert_boundary(runs, count: int, boundary: int) -> int:  # type: ignore[no-untyped-def]
+def insert_boundary(runs: Ints, count: int, boundary: int) -> int:
     """Insert into the ascending list if absent; returns the new length."""
     place = count
     while place > 0 and runs[place - 1] > boundary:
@@ -165,7 +173,9 @@ def insert_boundary(runs, count: int, boundary: int) -> int:  # type: ignore[no-
 
 
 @kernel
-def border_boundaries(nest: Nest, j: int, position: int, trips: int, temporal, slots, runs) -> int:  # type: ignore[no-untyped-def]
+def border_boundaries(
+    nest: Nest, j: int, position: int, trips: int, temporal: Ints, slots: Ints, runs: Ints
+) -> int:
     """Runs of a loop whose windows may touch padding: those that do stand alone."""
     d = nest.temporal_dim[j]
     step = nest.temporal_step[j]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from seada.model.jit import kernel
-from seada.model.kernel_axis import axis_list, bystander_list, multiply
+from seada.model.kernel_axis import axis_list, bystander_list, copy_rows, multiply
 from seada.model.kernel_chain import combinations
 from seada.model.kernel_words import words_of
-from seada.model.nest_arrays import Nest
+from seada.model.nest_arrays import Ints, Nest, Work
 
 
 @kernel
-def copy_rows(source, count: int, width: int, target) -> None:  # type: ignore[no-untyped-def]
-    """Copy a list."""
-    for i in range(count):
-        for k in range(width + 1):
-            target[i, k] = source[i, k]
-
-
-@kernel
-def tile_lists(nest: Nest, o: int, level: int, above: int, j: int, after, before, padding: bool, work, space):  # type: ignore[no-untyped-def]
+def tile_lists(
+    nest: Nest,
+    o: int,
+    level: int,
+    above: int,
+    j: int,
+    after: Ints,
+    before: Ints,
+    padding: bool,
+    work: Work,
+    space: Ints,
+) -> tuple[int, int]:
     """Lists (union, kept part) per instance outside slot `above`, in ``work.parents``, and per child in ``work.members``."""
     for k in range(3):
         work.parents[0, k] = 1
@@ -26,7 +29,9 @@ def tile_lists(nest: Nest, o: int, level: int, above: int, j: int, after, before
     parents = 1
     members = 1
     for a in range(nest.axis_count[o]):
-        count = axis_list(nest, o, a, level, above, j, after, before, padding, work, space, work.table, work.table2)
+        count = axis_list(
+            nest, o, a, level, above, j, after, before, padding, work, space, work.table, work.table2
+        )
         parents, members = multiply_both(parents, members, count, work)
     for d in range(nest.dims):
         if nest.relevant[o, d] or combinations(nest, d, 0, nest.slots_above[o, level]) == 1:
@@ -37,7 +42,7 @@ def tile_lists(nest: Nest, o: int, level: int, above: int, j: int, after, before
 
 
 @kernel
-def multiply_both(parents: int, members: int, count: int, work):  # type: ignore[no-untyped-def]
+def multiply_both(parents: int, members: int, count: int, work: Work) -> tuple[int, int]:
     """Multiply the running lists by those of one more axis."""
     parents = multiply(work.parents, parents, work.table, count, 2, work.spare, work.row)
     copy_rows(work.spare, parents, 2, work.parents)
@@ -47,7 +52,7 @@ def multiply_both(parents: int, members: int, count: int, work):  # type: ignore
 
 
 @kernel
-def moved(rows, count: int, first: bool):  # type: ignore[no-untyped-def]
+def moved(rows: Ints, count: int, first: bool) -> tuple[int, int]:
     """(elements over all instances, most at one) of a list of (union, kept)."""
     total = 0
     most = 0
@@ -59,7 +64,7 @@ def moved(rows, count: int, first: bool):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def moved_words(nest: Nest, memory: int, bits: int, rows, count: int, first: bool) -> int:  # type: ignore[no-untyped-def]
+def moved_words(nest: Nest, memory: int, bits: int, rows: Ints, count: int, first: bool) -> int:
     """Words over all instances of a list of (union, kept), each instance rounded up."""
     total = 0
     for i in range(count):
@@ -68,7 +73,20 @@ def moved_words(nest: Nest, memory: int, bits: int, rows, count: int, first: boo
 
 
 @kernel
-def input_transfer(nest: Nest, o: int, level: int, j: int, after, before, first: bool, times: int, work, space, amounts, links) -> None:  # type: ignore[no-untyped-def]
+def input_transfer(
+    nest: Nest,
+    o: int,
+    level: int,
+    j: int,
+    after: Ints,
+    before: Ints,
+    first: bool,
+    times: int,
+    work: Work,
+    space: Ints,
+    amounts: Ints,
+    links: Ints,
+) -> None:
     """Fill of level `level` of weight or input when loop j advances, or (`first`) at the start of the layer.
 
     For the level of the MACs: the reads of one step, nothing kept. `times` such transfers are added to `amounts`.

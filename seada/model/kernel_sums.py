@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from seada.model.jit import kernel
 from seada.model.kernel_chain import interval, reaches
-from seada.model.nest_arrays import Nest
+from seada.model.nest_arrays import Ints, Nest, Work
 
 
 @kernel
@@ -22,7 +22,7 @@ def reduction_slots(nest: Nest, first: int, stop: int) -> int:
 
 
 @kernel
-def set_reduction_slots(nest: Nest, first: int, stop: int, code: int, slots) -> None:  # type: ignore[no-untyped-def]
+def set_reduction_slots(nest: Nest, first: int, stop: int, code: int, slots: Ints) -> None:
     """Write coordinate number `code`, the innermost slot fastest."""
     for s in range(stop - 1, first - 1, -1):
         if not nest.relevant[2, nest.slot_dim[s]]:
@@ -31,7 +31,7 @@ def set_reduction_slots(nest: Nest, first: int, stop: int, code: int, slots) -> 
 
 
 @kernel
-def reduction_works(nest: Nest, level: int, temporal, slots) -> bool:  # type: ignore[no-untyped-def]
+def reduction_works(nest: Nest, level: int, temporal: Ints, slots: Ints) -> bool:
     """Whether the reduction coordinates of an instance at the level have work at these temporal positions."""
     for d in range(nest.dims):
         if not nest.relevant[2, d]:
@@ -42,7 +42,9 @@ def reduction_works(nest: Nest, level: int, temporal, slots) -> bool:  # type: i
 
 
 @kernel
-def last_reduction_positions(nest: Nest, low: int, level: int, before, slots, j: int, visit: int, out) -> bool:  # type: ignore[no-untyped-def]
+def last_reduction_positions(
+    nest: Nest, low: int, level: int, before: Ints, slots: Ints, j: int, visit: int, out: Ints
+) -> bool:
     """Temporal positions of the reduction loops at the last work of an instance at the level before loop j advances.
 
     Loops above level `low` look at the work of level `low`, those further in at that of the next level inward. Loops
@@ -81,7 +83,7 @@ def last_reduction_positions(nest: Nest, low: int, level: int, before, slots, j:
 
 
 @kernel
-def mark_present(nest: Nest, parent: int, level: int, temporal, slots, present) -> None:  # type: ignore[no-untyped-def]
+def mark_present(nest: Nest, parent: int, level: int, temporal: Ints, slots: Ints, present: Ints) -> None:
     """Set 1 for each reduction coordinate between parent and level with work at these positions; `slots` holds the parent's."""
     first = nest.slots_above[2, parent]
     stop = nest.slots_above[2, level]
@@ -96,7 +98,7 @@ def mark_present(nest: Nest, parent: int, level: int, temporal, slots, present) 
 
 
 @kernel
-def gather(nest: Nest, parent: int, level: int, present, flow) -> None:  # type: ignore[no-untyped-def]
+def gather(nest: Nest, parent: int, level: int, present: Ints, flow: Ints) -> None:
     """Move the sums of one element from a level outward to its parent level.
 
     `present` holds 1 per reduction coordinate with a sum (and is used up). `flow` receives: 0 senders, 1 sums left at
@@ -127,3 +129,79 @@ def gather(nest: Nest, parent: int, level: int, present, flow) -> None:  # type:
                 flow[6 + 4 * f] = arriving
             present[prefix] = arriving
     flow[1] = present[0]
+
+
+@kernel
+def departure(nest: Nest, level: int, positions: Ints, slots: Ints) -> int:
+    """Outermost reduction loop that at these positions is past the last work of an instance at the level.
+
+    0 if it has work, or none since the loops outside began.
+    """
+    departed = 0
+    for d in range(nest.dims):
+        if nest.relevant[2, d]:
+            continue
+        extent = nest.extent[d]
+        for c in range(nest.cut[2, level, d]):
+            index = nest.chain_index[d, c]
+            is_slot = nest.chain_is_slot[d, c]
+            position = slots[index] if is_slot else positions[index]
+            extent = min(nest.chain_step[d, c], extent - position * nest.chain_step[d, c])
+            if extent <= 0:
+                return 0
+            if not is_slot and not reaches(nest, d, c + 1, nest.cut[2, level, d], slots, extent):
+                if position == 0:
+                    return 0
+                if departed == 0 or index < departed:
+                    departed = index
+                break
+    return departed
+
+
+@kernel
+def last_positions(nest: Nest, positions: Ints) -> None:
+    """Positions of the reduction loops in the last step of the layer."""
+    positions[:] = 0
+    for d in range(nest.dims):
+        if nest.relevant[2, d]:
+            continue
+        extent = nest.extent[d]
+        for c in range(nest.chain_length[d]):
+            if not nest.chain_is_slot[d, c]:
+                trips = (extent + nest.chain_step[d, c] - 1) // nest.chain_step[d, c]
+                positions[nest.chain_index[d, c]] = trips - 1
+                extent -= (trips - 1) * nest.chain_step[d, c]
+            extent = min(extent, nest.chain_step[d, c])
+
+
+@kernel
+def settle_ends(nest: Nest, work: Work) -> None:
+    """Which sharers of one element work to the end, and when the others departed (see `Work` for the fields)."""
+    last_positions(nest, work.positions)
+    slots = work.slots
+    for s in range(nest.slots):
+        slots[s] = 0
+    for level in range(1, nest.levels[2]):
+        first, stop = nest.slots_above[2, level - 1], nest.slots_above[2, level]
+        mark_present(nest, level - 1, level, work.positions, slots, work.present)
+        total = reduction_slots(nest, first, stop)
+        work.workers[level] = 0
+        for code in range(total):
+            work.workers[level] += work.present[code]
+        gather(nest, level - 1, level, work.present, work.flow)
+        work.ends_as_one[level] = work.flow[1] == 1
+        work.departs[level] = 0
+        work.departs_apart[level] = 0
+        if not nest.uneven_sums or level == nest.levels[2] - 1:  # A MAC holds nothing.
+            continue
+        for code in range(1, total):
+            set_reduction_slots(nest, first, stop, code, slots)
+            departed = departure(nest, level, work.positions, slots)
+            set_reduction_slots(nest, first, stop, 0, slots)
+            work.departs[level] = max(work.departs[level], departed)
+            if departed > work.departs_apart[level]:
+                for other in range(total):
+                    work.present[other] = 1 if other == 0 or other == code else 0
+                gather(nest, level - 1, level, work.present, work.flow)
+                if work.flow[1] > 1:
+                    work.departs_apart[level] = departed

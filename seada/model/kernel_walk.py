@@ -6,6 +6,7 @@ from seada.model.jit import kernel
 from seada.model.kernel_chain import combinations, find_runs, interval, set_slots
 from seada.model.kernel_input import input_transfer
 from seada.model.kernel_output import link_peaks, output_step, output_transfer
+from seada.model.kernel_sums import settle_ends
 from seada.model.nest_arrays import REMEMBERED, Ints, Nest, Work
 
 SINGLE_FILL, DOUBLE_FILL, SINGLE_DRAIN, DOUBLE_DRAIN = 0, 1, 2, 3
@@ -13,7 +14,7 @@ FIRST, LAST = 0, 1  # handles of the first fill and the last drain
 
 
 @kernel
-def load(nest: Nest, loads, port: int, words: int) -> int:  # type: ignore[no-untyped-def]
+def load(nest: Nest, loads: Ints, port: int, words: int) -> int:
     """Add words to a port, if it is limited; returns the ticks."""
     if port < 0 or words == 0:
         return 0
@@ -33,7 +34,8 @@ def load_transfer(nest: Nest, o: int, level: int, work: Work, handle: int) -> No
     fills = work.loads[handle, g, DOUBLE_FILL if double else SINGLE_FILL]
     drains = work.loads[handle, g, DOUBLE_DRAIN if double else SINGLE_DRAIN]
     slowest = max(
-        load(nest, fills, nest.read_port[outer], amounts[12]), load(nest, fills, nest.write_port[inner], amounts[13])
+        load(nest, fills, nest.read_port[outer], amounts[12]),
+        load(nest, fills, nest.write_port[inner], amounts[13]),
     )
     slowest_drain = load(nest, drains, nest.read_port[inner], amounts[14])
     slowest_drain = max(
@@ -77,7 +79,9 @@ def clear_loads(nest: Nest, work: Work, handle: int) -> None:
 
 
 @kernel
-def transition(nest: Nest, j: int, start: int, stop: int, times: int, work: Work, space: Ints, handle: int) -> None:
+def transition(
+    nest: Nest, j: int, start: int, stop: int, times: int, work: Work, space: Ints, handle: int
+) -> None:
     """Everything that moves when loop j goes from iteration `start` to `stop`; counted `times`.
 
     j = 0 with handle FIRST is the first fill, with handle LAST the last drain.
@@ -106,9 +110,24 @@ def transition(nest: Nest, j: int, start: int, stop: int, times: int, work: Work
             work.amounts[:] = 0
             work.links[:] = 0
             if o < 2:
-                input_transfer(nest, o, level, j, after, before, handle == FIRST, 1, work, space, work.amounts, work.links)
+                input_transfer(
+                    nest,
+                    o,
+                    level,
+                    j,
+                    after,
+                    before,
+                    handle == FIRST,
+                    1,
+                    work,
+                    space,
+                    work.amounts,
+                    work.links,
+                )
             else:
-                output_transfer(nest, level, j, after, before, done, handle == LAST, work, work.amounts, work.links)
+                output_transfer(
+                    nest, level, j, after, before, done, handle == LAST, work, work.amounts, work.links
+                )
                 link_peaks(nest, level, j, after, before, handle == LAST, work, work.links)
             record(nest, o, level, times, work)
             load_transfer(nest, o, level, work, handle)
@@ -147,9 +166,11 @@ def work_out_step(nest: Nest, done: bool, place: int, work: Work, space: Ints) -
         links[:] = 0
         level = nest.levels[o] - 1
         if o < 2:
-            input_transfer(nest, o, level, nest.temporals, work.after, work.after, False, 1, work, space, amounts, links)
+            input_transfer(
+                nest, o, level, nest.temporals, work.after, work.after, False, 1, work, space, amounts, links
+            )
         else:
-            output_step(nest, work.after, done, 1, work, amounts, links)
+            output_step(nest, work.after, done, work, amounts, links)
 
 
 @kernel
@@ -174,7 +195,7 @@ def find_step(nest: Nest, work: Work, space: Ints) -> int:
 
 
 @kernel
-def mac_step(nest: Nest, times: int, local: int, work: Work, space: Ints, traffic) -> None:  # type: ignore[no-untyped-def]
+def mac_step(nest: Nest, times: int, local: int, work: Work, space: Ints, traffic: Ints) -> None:
     """The accesses of the MACs in one step: counted `times`, on the ports of one pass `local` times."""
     place = find_step(nest, work, space)
     work.steps[0] += times
@@ -203,7 +224,7 @@ def stand_at_run(nest: Nest, loop: int, r: int, work: Work) -> int:
 
 
 @kernel
-def steps_below(nest: Nest, j: int, times: int, work: Work, space: Ints, traffic) -> int:  # type: ignore[no-untyped-def]
+def steps_below(nest: Nest, j: int, times: int, work: Work, space: Ints, traffic: Ints) -> int:
     """Steps of the loops after j, where no tile changes; returns how many there are in one pass."""
     steps = 0
     loop = j
@@ -233,7 +254,7 @@ def steps_below(nest: Nest, j: int, times: int, work: Work, space: Ints, traffic
 
 
 @kernel
-def greatest(values, count: int) -> int:  # type: ignore[no-untyped-def]
+def greatest(values: Ints, count: int) -> int:
     """Largest of the first `count` values, at least 0."""
     most = 0
     for k in range(count):
@@ -242,7 +263,9 @@ def greatest(values, count: int) -> int:  # type: ignore[no-untyped-def]
 
 
 @kernel
-def level_time(nest: Nest, g: int, inner: int, enter: int, leave: int, work: Work, below, traffic) -> int:  # type: ignore[no-untyped-def]
+def level_time(
+    nest: Nest, g: int, inner: int, enter: int, leave: int, work: Work, below: Ints, traffic: Ints
+) -> int:
     """One step of timing level g, given the time and port traffic of the pass below it."""
     into, out = work.loads[enter, g], work.loads[leave, g]
     ramp = 0
@@ -371,3 +394,12 @@ def walk(nest: Nest, work: Work, space: Ints) -> int:
             if close_part(nest, depth, j + 1, work, space):
                 depth, j = depth + 1, j + 1
                 descending = True
+
+
+@kernel
+def run(nest: Nest, work: Work, space: Ints) -> int:
+    """Everything that `seada.model.count` reads: all counters, the first fill, the last drain; returns `walk`'s ticks."""
+    settle_ends(nest, work)
+    transition(nest, 0, 0, 0, 1, work, space, FIRST)
+    transition(nest, 0, 0, 0, 1, work, space, LAST)
+    return walk(nest, work, space)

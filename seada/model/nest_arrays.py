@@ -18,8 +18,19 @@ Ints = NDArray[np.int64]
 Nest = Any  # a record of NEST
 Work = Any  # a record of WORK
 
-DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = 12, 64, 32, 8, 10, 10, 8, 32, 24, 32
-ROWS, COLUMNS = 1024, 8 + 2 * LEVELS
+DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = (
+    12,
+    64,
+    32,
+    8,
+    10,
+    10,
+    8,
+    32,
+    24,
+    32,
+)
+ROWS, COLUMNS = 1024, 8 + 4 * LEVELS
 RUNS = 2048
 REMEMBERED = 1024
 SHARERS = 4096
@@ -54,10 +65,16 @@ _NEST_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("axis_coefficient", (3, AXES, 2)),
     ("axis_low", (3, AXES)),  # data where low <= coefficient . index <= high
     ("axis_high", (3, AXES)),
-    ("border", (DIMS,)),  # 1 where windows that slide along it may touch padding, 2 for kernel dimensions of these
+    (
+        "border",
+        (DIMS,),
+    ),  # 1 where windows that slide along it may touch padding, 2 for kernel dimensions of these
     ("border_axis", (DIMS,)),  # axis of the input that the dimension slides along
     ("uneven", (DIMS,)),  # 1 where some trip of the dimension's chain is ragged
-    ("step_radix", (TEMPORAL + 1,)),  # weight of a loop's index in the key of a step, 0 if it makes no difference
+    (
+        "step_radix",
+        (TEMPORAL + 1,),
+    ),  # weight of a loop's index in the key of a step, 0 if it makes no difference
     ("uneven_sums", ()),  # 1 where a reduction dimension with slots has a ragged trip
     ("element_bits", (3,)),  # weight, input, accumulator
     ("output_bits", ()),
@@ -101,16 +118,26 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("kinds", (COLUMNS,)),
     ("moving", (LEVELS + 1,)),
     ("positions", (TEMPORAL + 1,)),
-    ("past", (TEMPORAL + 1,)),
     ("present", (SHARERS,)),
+    # by output level, in the last step of the reduction and below the first parent instance:
+    ("workers", (LEVELS,)),  # instances that work
+    ("ends_as_one", (LEVELS,)),  # whether their sums meet on the way to the parent
+    ("departs", (LEVELS,)),  # deepest loop past the last work of one that works no more; 0 if there is none
+    ("departs_apart", (LEVELS,)),  # the same over those whose sums do not meet the first one's
     ("flow", (3 + 4 * FANOUTS,)),
     ("widest", (1,)),  # bits of the widest sums that arrived in a transfer
     ("flow2", (3 + 4 * FANOUTS,)),
     ("amounts", (17,)),
     ("links", (FANOUTS, 5)),
-    ("counts", (3, LEVELS, 12)),  # parent reads (elements, bits, words), parent writes, child reads, child writes
+    (
+        "counts",
+        (3, LEVELS, 12),
+    ),  # parent reads (elements, bits, words), parent writes, child reads, child writes
     ("link_counts", (3, FANOUTS, 3)),  # hops, bits, additions
-    ("loads", (HANDLES, TIMING, 4, PORTS)),  # ticks of single fills, double fills, single drains, double drains
+    (
+        "loads",
+        (HANDLES, TIMING, 4, PORTS),
+    ),  # ticks of single fills, double fills, single drains, double drains
     ("chain", (3, 2)),  # ticks of the longest way of first fills and last drains
     ("traffic", (TIMING + TEMPORAL + 2, PORTS)),
     ("run", (TEMPORAL + 1,)),  # of each loop: present run, how many, copies of the position it stands for

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 
 from seada.oracle.ledger import Ledger, Transfer, Widths
 from seada.oracle.space import Coords, Crossing, Element, Held, Position, Space
 
-Copies = Counter[Element]
-"""How many copies of an element are on their way."""
+Copies = frozenset[tuple[Coords, Element]]
+"""Elements on their way, each with the coordinates of the fanouts passed that do not multicast: the stream it is in."""
 
 
 class Inbound:
@@ -46,7 +46,7 @@ class Inbound:
             self.tiles[number][coords] = new
             self.changed[number].add(step)
             if lacking := new - (old or frozenset()):
-                missing[coords] = Counter(lacking)
+                missing[coords] = frozenset(((), element) for element in lacking)
         transfer = self.ledger.transfer(self.role)
         for coords, copies in missing.items():
             transfer.write(child.memory, coords, self._widths(copies))
@@ -59,7 +59,8 @@ class Inbound:
         if len(self.chain) == 1:  # The tensor itself rests here, and padding is no part of it.
             macs = {coords: element for coords, element in macs.items() if self._is_data(element)}
         transfer = self.ledger.transfer(self.role)
-        self._serve(transfer, home, None, {coords: Counter([element]) for coords, element in macs.items()})
+        needs: dict[Coords, Copies] = {coords: frozenset({((), element)}) for coords, element in macs.items()}
+        self._serve(transfer, home, None, needs)
         transfer.close(len(self.chain) - 1, "mac", step)
 
     def _serve(
@@ -74,21 +75,20 @@ class Inbound:
     def _cross(
         self, transfer: Transfer, crossing: Crossing, needs: dict[Coords, Copies]
     ) -> dict[Coords, Copies]:
-        multicast = crossing.fanout.multicast[self.role]
-        roots: dict[Coords, Copies] = {}
+        roots: defaultdict[Coords, Copies] = defaultdict(frozenset)
         below: Counter[Coords] = Counter()
         for coords, copies in needs.items():
-            outer = coords[: crossing.outer]
-            root = roots.setdefault(outer, Counter())
-            # One copy on a multicasting fanout serves every coordinate that waits for one.
-            roots[outer] = root | copies if multicast else root + copies
-            below[outer] += copies.total()
+            outer, own = coords[: crossing.outer], coords[crossing.outer :]
+            below[outer] += len(copies)
+            if not crossing.fanout.multicast[self.role]:
+                copies = frozenset((own + stream, element) for stream, element in copies)
+            roots[outer] |= copies
         for outer, root in roots.items():
             transfer.cross(crossing.index, outer, self._widths(root), Counter({self.bits: below[outer]}))
         return roots
 
     def _widths(self, copies: Copies) -> Widths:
-        return Counter({self.bits: copies.total()})
+        return Counter({self.bits: len(copies)})
 
     def _is_data(self, element: Element) -> bool:
         axes = self.space.layer.operands[self.role].axes
