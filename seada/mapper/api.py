@@ -46,6 +46,11 @@ def map_layer(
     time_s : float, optional
         Wall time after which the search stops; such an answer may differ between runs.
 
+    Returns
+    -------
+    MapResult
+        `optimal`, `bound` and `gap` concern the objective's value, not how well ties are broken.
+
     Raises
     ------
     UserError

@@ -35,12 +35,16 @@ FIRST_SEED = 7919
 
 @dataclass(frozen=True)
 class Stage:
-    """One round of annealing: from how many of the best, at which share of the budget and temperatures."""
+    """One round of annealing: from how many of the best, at which share of the budget and temperatures.
+
+    `tilt` is the exponent of a metric that the objective leaves out, which leads towards better ties.
+    """
 
     starts: int
     share: float
     hottest: float
     coldest: float
+    tilt: float = 0.0
 
 
 # Many short runs from scratch, then longer ones from the best of these: a candidate's keeps and loop orders
@@ -51,6 +55,8 @@ STAGES = (
     Stage(4, 0.15, 0.15, 0.005),
     Stage(2, 0.2, 0.1, 0.002),
 )
+# Where the objective is one metric: what good ones cost in the other.
+TIE_STAGE = Stage(4, 0.2, 0.1, 0.002, tilt=0.1)
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def find_best(
     """
     clock = Clock(time_s)
     start = first_candidate(space)
-    archive = new_archive(space.genome_length, EXACT_EVALUATIONS)
+    archive, ties = (new_archive(space.genome_length, EXACT_EVALUATIONS) for _ in range(2))
     powers = np.array([objective.energy_power, objective.latency_power])
     budget = max_evaluations or DEFAULT_EVALUATIONS
     stopped_by = "evaluations"
@@ -118,11 +124,11 @@ def find_best(
     rounds = 1 if time_s is None or max_evaluations is not None else 1_000_000
     seeds = _seeds()
     for _ in range(rounds):
-        if not _anneal(space, start, powers, budget, clock, archive, seeds):
+        if not _anneal(space, start, powers, budget, clock, archive, ties, seeds):
             stopped_by = "time"
             break
-    mapping, cost, exact = _exact_best(space, objective, archive, clock)
-    estimated, illegal = (int(n) for n in archive.counters)
+    mapping, cost, exact = _exact_best(space, objective, (archive, ties), clock)
+    estimated, illegal = (int(n) for n in archive.counters + ties.counters)
     return Found(mapping, cost, SearchStats(clock.cpu_s, estimated - illegal + exact, illegal, stopped_by))
 
 
@@ -140,30 +146,46 @@ def _anneal(
     budget: int,
     clock: Clock,
     archive: Archive,
+    ties: Archive,
     seeds: Iterator[int],
 ) -> bool:
-    """All stages once; False if time ran out (at least one run is finished)."""
-    scratch = new_scratch()
+    """All stages once; False if time ran out (at least one run is finished).
+
+    Candidates of the tilted stage go to `ties`.
+    """
     pool: list[tuple[float, float, Genome]] = []
-    for stage in STAGES:
+    for stage in STAGES if powers.all() else (*STAGES, TIE_STAGE):
         runs = max(1, min(stage.starts, int(budget * stage.share) // SHORTEST_RUN))
         starts = [entry[2] for entry in pool[:runs]] or [start] * runs
         steps = int(budget * stage.share) // runs
-        temperatures = np.array([stage.hottest, stage.coldest])
+        limit = min(DESCENT_LIMIT, max(steps, budget // 20))
         for genome in starts:
             if clock.over and np.isfinite(archive.scores[0, 0]):
                 return False
-            own = new_archive(len(genome), EXACT_EVALUATIONS)
-            limit = min(DESCENT_LIMIT, max(steps, budget // 20))
-            seed = next(seeds)
-            search(
-                space.problem, space.tables, genome, powers, steps, limit, temperatures, seed, scratch, own
-            )
-            merge(archive, own)
+            own = _run(space, genome, powers, stage, steps, limit, next(seeds))
+            merge(ties if stage.tilt else archive, own)
             pool.append((own.scores[0, 0], own.scores[0, 1], own.genomes[0].copy()))
         pool.sort(key=lambda entry: entry[:2])
         pool = _distinct(pool)
     return True
+
+
+def _run(
+    space: SearchSpace,
+    start: Genome,
+    powers: NDArray[np.float64],
+    stage: Stage,
+    steps: int,
+    limit: int,
+    seed: int,
+) -> Archive:
+    """One run of annealing and descent; its archive."""
+    archive = new_archive(len(start), EXACT_EVALUATIONS)
+    tilted = np.where(powers == 0, stage.tilt, powers)
+    temperatures = np.array([stage.hottest, stage.coldest])
+    scratch = new_scratch()
+    search(space.problem, space.tables, start, tilted, steps, limit, temperatures, seed, scratch, archive)
+    return archive
 
 
 def _distinct(pool: list[tuple[float, float, Genome]]) -> list[tuple[float, float, Genome]]:
@@ -249,11 +271,12 @@ class _ExactChoice:
 
 
 def _exact_best(
-    space: SearchSpace, objective: Objective, archive: Archive, clock: Clock
+    space: SearchSpace, objective: Objective, archives: tuple[Archive, ...], clock: Clock
 ) -> tuple[Mapping, Cost, int]:
-    """The best legal candidate of the archive by the exact model, then of its neighbours."""
+    """The best legal candidate of the archives by the exact model, then of its neighbours."""
     choice = _ExactChoice(space, objective)
-    choice.consider_all(archive.genomes[np.isfinite(archive.scores[:, 0])], clock)
+    for archive in archives:
+        choice.consider_all(archive.genomes[np.isfinite(archive.scores[:, 0])], clock)
     for _ in range(POLISH_ROUNDS):
         centre = choice.genome
         if centre is None or clock.over:
