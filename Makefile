@@ -24,9 +24,11 @@ run: $(STAMP) ## the main job on the built-in example, into results/demo
 	$(BIN)/seada run $(RUN_ARCH) $(RUN_NET) --precision auto --inputs $(RUN_INPUTS) --eval $(RUN_DATA) --out results/demo
 
 test: $(STAMP) ## the fast tier of tests
+	$(BIN)/seada warmup
 	$(BIN)/pytest -n 2
 
 test-all: $(STAMP) ## all tests
+	$(BIN)/seada warmup
 	$(BIN)/pytest -n 2 -m ''
 
 check: $(STAMP) ## ruff and mypy strict
