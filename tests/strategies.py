@@ -215,3 +215,20 @@ def problems(draw: st.DrawFn) -> tuple[Layer, Setup, Mapping]:
     layer = draw(layers())
     setup = draw(setups(layer))
     return layer, setup, draw(mappings(layer, setup))
+
+
+@st.composite
+def split_sums(draw: st.DrawFn) -> tuple[Layer, Setup, Mapping]:
+    """Matrix products with long ragged reductions over up to three fanouts, which may not reduce."""
+    size = st.sampled_from([1, 2, 3, 4, 5, 7, 9, 11, 13])
+    depth = st.sampled_from([3, 5, 7, 9, 11, 13, 14, 17])
+    layer = matmul("random", M=draw(st.sampled_from([1, 1, 2, 3, 5])), N=draw(size), K=draw(depth))
+    assume(layer.macs <= MAX_MACS)
+    nodes: list[Node] = [draw(memories(f"m{i}")) for i in range(1, draw(st.sampled_from([2, 3, 4])))]
+    for i in range(draw(st.sampled_from([1, 2, 2, 3]))):
+        nodes.insert(draw(st.integers(0, len(nodes))), draw(fanouts(f"f{i}")))
+    precision = draw(precisions())
+    mode = Mode(precision.weight, precision.input, precision.accumulator, 1, frozenset(), 1, 1.0, "mac")
+    arch = Arch("random", 1e9, (draw(memories("m0")), *nodes), Compute("pe", (mode,), ()))
+    setup = Setup(arch, precision, mode)
+    return layer, setup, draw(mappings(layer, setup))

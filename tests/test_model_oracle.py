@@ -2,34 +2,92 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import HealthCheck, given, settings
+
+from seada.arch.hardware import Setup
+from seada.errors import InfeasibleError
+from seada.mapping.nest import Mapping
 from seada.model.count import count
 from seada.oracle.walk import walk
+from seada.workload.build import conv, matmul
+from seada.workload.layer import Layer
+from tests.strategies import problems, split_sums
+from tests.test_oracle import fanout, memory, nest, setup
 
-from tests.strategies import problems
-
+Problem = tuple[Layer, Setup, Mapping]
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 
 
-def compare(problem) -> None:
-    layer, setup, mapping = problem
-    expected, expected_timing = walk(layer, setup, mapping)
-    counts, timing = count(layer, setup, mapping)
-    for memory, ours, theirs in zip(setup.arch.memories, counts.memories, expected.memories, strict=True):
-        assert ours == theirs, memory.name
+def compare(problem: Problem) -> None:
+    layer, hardware, mapping = problem
+    expected, expected_timing = walk(layer, hardware, mapping)
+    counts, timing = count(layer, hardware, mapping)
+    for node, ours, theirs in zip(hardware.arch.memories, counts.memories, expected.memories, strict=True):
+        assert ours == theirs, node.name
     assert counts == expected
     assert timing == expected_timing
 
 
 @settings(max_examples=200, **SETTINGS)
 @given(problems())
-def test_every_counter_equals_the_interpreter(problem) -> None:
+def test_every_counter_equals_the_interpreter(problem: Problem) -> None:
+    compare(problem)
+
+
+@settings(max_examples=50, **SETTINGS)
+@given(split_sums())
+def test_split_sums_equal_the_interpreter(problem: Problem) -> None:
     compare(problem)
 
 
 @pytest.mark.full
 @settings(max_examples=2000, **SETTINGS)
 @given(problems())
-def test_every_counter_equals_the_interpreter_at_length(problem) -> None:
+def test_every_counter_equals_the_interpreter_at_length(problem: Problem) -> None:
     compare(problem)
+
+
+@pytest.mark.full
+@settings(max_examples=1000, **SETTINGS)
+@given(split_sums())
+def test_split_sums_equal_the_interpreter_at_length(problem: Problem) -> None:
+    compare(problem)
+
+
+def example() -> Problem:
+    """A strided convolution with padding, ragged in space and time, over three memories and a fanout."""
+    layer = conv("c", outputs=[7], kernel=[3], K=5, C=4, stride=[2], pad=[1])
+    hardware = setup(memory("m0"), memory("m1", word_bits=24), fanout("f", 4, reduces=False), memory("m2"))
+    text = "W@m0 I@m0 O@m0 Q:3 I@m1 O@m1 C:3 K:2@f.x C:2@f.x W@m2 I@m2 O@m2 C:1 Q:1 K:1 S:1"
+    return layer, hardware, nest(text)
+
+
+def test_the_example_equals_the_interpreter() -> None:
+    compare(example())
+
+
+@pytest.mark.full
+def test_uncompiled_kernels_give_the_same_result() -> None:
+    code = "from tests.test_model_oracle import count, example; print(count(*example()))"
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        cwd=Path(__file__).parent.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert result.stdout.strip() == str(count(*example()))
+
+
+def test_too_large_a_nest_is_refused_in_words() -> None:
+    layer = matmul("g", M=1, N=1, K=8192)
+    hardware = setup(memory("m0"), fanout("f", 8192), memory("m1"))
+    with pytest.raises(InfeasibleError, match="8192 instances share one output"):
+        count(layer, hardware, nest("W@m0 I@m0 O@m0 K:1@f.x W@m1 I@m1 O@m1"))

@@ -23,10 +23,12 @@ class Cost:
     utilization : float
         MACs over (latency x PEs x lanes x 1/cycles per step).
     energy_breakdown_pj : mapping
-        By ``memory.operand`` (``dram.weight``), ``link.<fanout>``, ``additions.<fanout>``, ``mac``, ``leakage``, ``idle``.
+        By ``memory.operand`` (``dram.weight``), ``link.<fanout>``, ``additions.<fanout>``, ``mac``,
+        ``leakage``, ``idle``.
     latency_breakdown_cycles : mapping
-        ``first_fill``, ``compute``, ``stall``, ``last_drain``, ``ramp`` (they add up to the unrounded latency) and, as
-        ``port.<memory>.<read|write|shared>`` or ``port.<fanout>.link``, how long each port is busy.
+        ``first_fill``, ``compute``, ``stall``, ``last_drain``, ``ramp`` (they add up to the unrounded
+        latency) and, as ``port.<memory>.<read|write|shared>`` or ``port.<fanout>.link``, how long each port
+        is busy.
     bound_by : str
         Which of these decides the body: ``compute`` or a port.
     counts, timing

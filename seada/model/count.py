@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-
 from threading import local
 
 import numpy as np
 
 from seada.arch.hardware import Setup
+from seada.errors import InfeasibleError
 from seada.mapping.nest import Mapping
 from seada.model.counts import Access, Counts, LinkCount, Timing
 from seada.model.flatten import flatten, port_names
@@ -23,8 +23,9 @@ def count(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing]
 
     Raises
     ------
-    OverflowError
-        If a counter would not fit in 63 bits.
+    InfeasibleError
+        If the nest has more loops, instances or kinds of tiles than the kernels hold, or its cycles do not
+        fit in 63 bits. (Counters fit wherever `seada.mapping.check` finds nothing.)
     """
     counts, timing, _ = count_with_ports(layer, setup, mapping)
     return counts, timing
@@ -32,9 +33,14 @@ def count(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing]
 
 def count_with_ports(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing, dict[str, float]]:
     """As `count`, with the cycles that each limited port is busy at its busiest instance."""
-    nest = flatten(layer, setup, mapping)
-    work, space = _scratch(int(nest.span))
-    body = int(run(nest, work, space))
+    try:
+        nest = flatten(layer, setup, mapping)
+        work, space = _scratch(int(nest.span))
+        body = int(run(nest, work, space))
+    except OverflowError as error:
+        raise InfeasibleError(
+            f"this mapping of {layer.name} is too large to count exactly: {error}"
+        ) from error
     return _counts(setup, nest, work), *_timing(setup, nest, work, body)
 
 

@@ -90,7 +90,7 @@ def _block(setup: Setup) -> Block | None:
 
 
 def _idle_pj(setup: Setup, counts: Counts, timing: Timing) -> float:
-    """Clocked but idle PEs spend `idle_fraction` of the mode's energy per step, unless their block is gated."""
+    """Clocked but idle PEs spend `idle_fraction` of the mode's energy per step, unless the block is gated."""
     block = _block(setup)
     if block is None or block.gating != "none" or block.idle_fraction == 0:
         return 0.0

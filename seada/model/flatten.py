@@ -6,16 +6,18 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from math import gcd, lcm
+from typing import Any
 
 import numpy as np
 
-from seada.arch.hardware import Fanout, Memory, Setup
-from seada.formats import Format
+from seada.arch.hardware import Fanout, Setup
 from seada.mapping.nest import Keep, Loop, Mapping
-from seada.model.nest_arrays import NEST, Ints, Nest as NestRecord, empty_record
+from seada.model.nest_arrays import NEST, SHARERS, Ints
+from seada.model.nest_arrays import Nest as NestRecord
 from seada.workload.layer import ROLES, Axis, Layer
 
 MAX_TICKS_PER_CYCLE = 1 << 20
+_LOADS_PER_MAC = 256  # more words and bits per MAC than one port of any nest moves
 
 
 @dataclass
@@ -57,7 +59,7 @@ def _sort(layer: Layer, setup: Setup, mapping: Mapping) -> _Nest:
 
 
 def _axis(axis: Axis, extents: dict[str, int]) -> tuple[list[tuple[str, int]], int, int]:
-    """Terms with coprime coefficients and the index range of data: low <= sum(coefficient * index) <= high."""
+    """Terms with coprime coefficients, and the range of indices sum(coefficient * index) that are data."""
     terms = [(name, c) for name, c in axis.terms if extents[name] > 1]
     scale = gcd(*(c for _, c in terms)) if terms else 1
     low = -(-axis.offset // scale)
@@ -66,7 +68,9 @@ def _axis(axis: Axis, extents: dict[str, int]) -> tuple[list[tuple[str, int]], i
 
 
 def _ports(setup: Setup) -> tuple[list[tuple[str, Fraction]], dict[str, tuple[int, int]], dict[str, int]]:
-    """All limited ports with the cycles per word (bit for links), and which of them each memory and fanout uses."""
+    """All limited ports with the cycles per word (bit for links), and which of them each memory and fanout
+    uses.
+    """
     ports: list[tuple[str, Fraction]] = []
     of_memory: dict[str, tuple[int, int]] = {}
     of_fanout: dict[str, int] = {}
@@ -107,137 +111,179 @@ def port_names(setup: Setup) -> tuple[str, ...]:
     return _hardware(setup)[0]
 
 
-def _array(values: object, shape: tuple[int, ...] | None = None) -> Ints:
-    out = np.array(values, dtype=np.int64)
-    return out.reshape(shape) if shape is not None else out
+def _array(values: object) -> Ints:
+    return np.array(values, dtype=np.int64)
 
 
 def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
-    """Arrays of a legal mapping (see `seada.mapping.check`); loops with one trip are dropped."""
+    """Arrays of a legal mapping (see `seada.mapping.check`); loops with one trip are dropped.
+
+    Raises
+    ------
+    OverflowError
+        If the nest has more of anything than the arrays hold.
+    """
     nest = _sort(layer, setup, mapping)
-    names = [name for name, _ in layer.dims]
-    index = {name: d for d, name in enumerate(names)}
-    extents = layer.extents
-    fanouts = [node for node in setup.nodes if isinstance(node, Fanout)]
-    memories = list(setup.arch.memories)
-    fanouts_above = {}
-    seen = 0
+    base = _frame(layer, setup).copy()
+    record = base[0]
+    index = {name: d for d, (name, _) in enumerate(layer.dims)}
+    values = _loop_fields(layer, nest, index, len(_fanouts(setup)))
+    values |= _keep_fields(layer, setup, nest, index)
+    values["step_radix"] = _step_radix(layer, nest, record.border, index, bool(values["uneven_sums"]))
+    for name, value in values.items():
+        _store(record, name, value)
+    return record
+
+
+def _fanouts(setup: Setup) -> list[Fanout]:
+    return [node for node in setup.nodes if isinstance(node, Fanout)]
+
+
+def _loop_fields(layer: Layer, nest: _Nest, index: dict[str, int], fanouts: int) -> dict[str, Ints | int]:
+    """Loops of time and space, and the chain of loops of each dimension."""
+    depth = max(1, *(len(chain) for chain in nest.chains.values()))
+    chain = np.zeros((3, len(index), depth), np.int64)
+    for name, entries in nest.chains.items():
+        for c, entry in enumerate(entries):
+            chain[:, index[name], c] = entry
+    sharers = 1
+    for loop, _, trips in nest.slots:
+        sharers *= trips if loop.dim in layer.reduction_dims else 1
+    if sharers > SHARERS:
+        raise OverflowError(f"{sharers} instances share one output, more than {SHARERS}")
+    return {
+        "temporals": len(nest.temporal),
+        "slots": len(nest.slots),
+        "temporal_dim": _array([0] + [index[loop.dim] for loop in nest.temporal]),
+        "temporal_step": _array([0] + [loop.step for loop in nest.temporal]),
+        "slot_dim": _array([index[loop.dim] for loop, _, _ in nest.slots]),
+        "slot_trips": _array([trips for _, _, trips in nest.slots]),
+        "slot_fanout": _array([f for _, f, _ in nest.slots]),
+        "first_slot": _array([sum(f < k for _, f, _ in nest.slots) for k in range(fanouts + 1)]),
+        "chain_length": _array([len(nest.chains[name]) for name in index]),
+        "chain_is_slot": chain[0],
+        "chain_index": chain[1],
+        "chain_step": chain[2],
+        "uneven": _array([name in nest.uneven for name in index]),
+        "uneven_sums": int(
+            any(loop.dim in layer.reduction_dims and loop.dim in nest.uneven for loop, _, _ in nest.slots)
+        ),
+    }
+
+
+def _keep_fields(layer: Layer, setup: Setup, nest: _Nest, index: dict[str, int]) -> dict[str, Ints | int]:
+    """Levels of each operand, and the timing levels that they form."""
+    memories = setup.arch.memories
+    outside = _fanouts_outside(setup)
+    count = [len(nest.keeps[role]) for role in ROLES]
+    levels = max(count) + 1
+    memory, slots_above, fanouts_above, changes_at, timing_level, double = np.zeros((6, 3, levels), np.int64)
+    cut = np.zeros((3, levels, len(index)), np.int64)
+    timing_level[:] = -1
+    timing: dict[tuple[int, int], tuple[int, int]] = {}
+    for o, operand in enumerate(layer.operands):
+        for k, (m, temporal, slots, cuts) in enumerate(nest.keeps[operand.role]):
+            moving = [t for t in range(1, temporal + 1) if nest.temporal[t - 1].dim in operand.dims]
+            memory[o, k], slots_above[o, k], fanouts_above[o, k] = m, slots, outside[m]
+            cut[o, k] = [cuts[name] for name in index]
+            changes_at[o, k] = moving[-1] if moving else 0
+            double[o, k] = memories[m].buffers[o] >= 2
+            if k > 0:
+                timing[o, k] = (int(changes_at[o, k]), m)
+        k = count[o]
+        memory[o, k], slots_above[o, k], fanouts_above[o, k] = -1, len(nest.slots), len(_fanouts(setup))
+        changes_at[o, k] = len(nest.temporal)
+        cut[o, k] = [len(nest.chains[name]) for name in index]
+    order = sorted(set(timing.values()))
+    for place, key in timing.items():
+        timing_level[place] = order.index(key)
+    return {
+        "levels": _array(count) + 1,
+        "memory": memory,
+        "slots_above": slots_above,
+        "fanouts_above": fanouts_above,
+        "changes_at": changes_at,
+        "cut": cut,
+        "timing_levels": len(order),
+        "timing_position": _array([position for position, _ in order]),
+        "timing_level": timing_level,
+        "double_buffered": double,
+        "last_change": max((position for position, _ in order), default=0),
+    }
+
+
+def _fanouts_outside(setup: Setup) -> list[int]:
+    """How many fanouts are outside each memory."""
+    outside, seen = [], 0
     for node in setup.nodes:
         if isinstance(node, Fanout):
             seen += 1
         else:
-            fanouts_above[node.name] = seen
-    depth = max(1, *(len(chain) for chain in nest.chains.values()))
-    count = {role: len(nest.keeps[role]) for role in ROLES}
-    levels = max(count.values()) + 1
-    D, T, F = len(names), len(nest.temporal), len(fanouts)
+            outside.append(seen)
+    return outside
 
-    chain = np.zeros((3, D, depth), np.int64)
-    for name, entries in nest.chains.items():
-        for c, entry in enumerate(entries):
-            chain[:, index[name], c] = entry
-    memory, slots_above, above_fanouts, changes_at, timing_level, double = np.zeros((6, 3, levels), np.int64)
-    cut = np.zeros((3, levels, D), np.int64)
-    timing_level[:] = -1
-    relevant = np.zeros((3, D), np.int64)
-    timing: set[tuple[int, int]] = set()
-    for o, operand in enumerate(layer.operands):
-        for name in operand.dims:
-            relevant[o, index[name]] = 1
-        for l, (m, temporal, slots, cuts) in enumerate(nest.keeps[operand.role]):
-            memory[o, l], slots_above[o, l] = m, slots
-            above_fanouts[o, l] = fanouts_above[memories[m].name]
-            cut[o, l] = [cuts[name] for name in names]
-            moving = [t for t in range(1, temporal + 1) if nest.temporal[t - 1].dim in operand.dims]
-            changes_at[o, l] = moving[-1] if moving else 0
-            double[o, l] = memories[m].buffers[o] >= 2
-            if l > 0:
-                timing.add((int(changes_at[o, l]), m))
-        l = count[operand.role]
-        memory[o, l], slots_above[o, l], above_fanouts[o, l], changes_at[o, l] = -1, len(nest.slots), F, T
-        cut[o, l] = [len(nest.chains[name]) for name in names]
-    order = sorted(timing)
-    for o in range(3):
-        for l in range(1, count[ROLES[o]]):
-            timing_level[o, l] = order.index((int(changes_at[o, l]), int(memory[o, l])))
 
+@lru_cache(maxsize=64)
+def _frame(layer: Layer, setup: Setup) -> np.recarray[Any, Any]:
+    """One record with everything that does not depend on the mapping."""
+    index = {name: d for d, (name, _) in enumerate(layer.dims)}
+    base = np.zeros(1, dtype=NEST).view(np.recarray)
+    values = _layer_fields(layer, index) | _hardware_fields(setup)
+    bound = layer.macs * _LOADS_PER_MAC * max(_hardware(setup)[2], default=1)
+    if bound >= 1 << 63:
+        raise OverflowError(
+            "the bandwidths have no common unit of time in which the layer's cycles fit 63 bits"
+        )
+    for name, value in values.items():
+        _store(base[0], name, value)
+    return base
+
+
+def _layer_fields(layer: Layer, index: dict[str, int]) -> dict[str, Ints | int]:
     axis_dim, axis_coefficient, axis_low, axis_high, border, border_axis, span = _axes(layer, index)
+    return {
+        "dims": len(index),
+        "extent": _array([extent for _, extent in layer.dims]),
+        "relevant": _array([[name in operand.dims for name in index] for operand in layer.operands]),
+        "axis_count": _array([len(operand.axes) for operand in layer.operands]),
+        "axis_dim": axis_dim,
+        "axis_coefficient": axis_coefficient,
+        "axis_low": axis_low,
+        "axis_high": axis_high,
+        "border": border,
+        "border_axis": border_axis,
+        "span": span,
+    }
+
+
+def _hardware_fields(setup: Setup) -> dict[str, Ints | int]:
     _, ticks, per_word, memory_ports, fanout_ports = _hardware(setup)
-    first_slot = [sum(1 for _, f, _ in nest.slots if f < k) for k in range(F + 1)]
+    fanouts, memories, precision = _fanouts(setup), setup.arch.memories, setup.precision
+    joins = [[*f.multicast, f.reduces] for f in fanouts]
     ramp = np.zeros(3, np.int64)
     for fanout in fanouts:
         if fanout.ramp is not None:
             ramp[ROLES.index(fanout.ramp.stationary)] += fanout.ramp.cycles
-    uneven_sums = any(
-        loop.dim in layer.reduction_dims and loop.dim in nest.uneven for loop, _, _ in nest.slots
-    )
-    precision = setup.precision
-    values = dict(
-        dims=D,
-        temporals=T,
-        slots=len(nest.slots),
-        fanouts=F,
-        ports=len(per_word),
-        extent=_array([extents[name] for name in names]),
-        temporal_dim=_array([0] + [index[loop.dim] for loop in nest.temporal]),
-        temporal_step=_array([0] + [loop.step for loop in nest.temporal]),
-        slot_dim=_array([index[loop.dim] for loop, _, _ in nest.slots]),
-        slot_trips=_array([trips for _, _, trips in nest.slots]),
-        slot_fanout=_array([f for _, f, _ in nest.slots]),
-        joins=_array(
-            [
-                [f.multicast[0] for f in fanouts],
-                [f.multicast[1] for f in fanouts],
-                [f.reduces for f in fanouts],
-            ],
-            (3, F),
+    return {
+        "fanouts": len(fanouts),
+        "ports": len(per_word),
+        "joins": _array(joins).reshape(len(fanouts), 3).T,
+        "element_bits": _array(
+            [fmt.bits for fmt in (precision.weight, precision.input, precision.accumulator)]
         ),
-        chain_length=_array([len(nest.chains[name]) for name in names]),
-        chain_is_slot=chain[0],
-        chain_index=chain[1],
-        chain_step=chain[2],
-        levels=_array([count[role] + 1 for role in ROLES]),
-        memory=memory,
-        slots_above=slots_above,
-        fanouts_above=above_fanouts,
-        changes_at=changes_at,
-        cut=cut,
-        relevant=relevant,
-        axis_count=_array([len(operand.axes) for operand in layer.operands]),
-        axis_dim=axis_dim,
-        axis_coefficient=axis_coefficient,
-        axis_low=axis_low,
-        axis_high=axis_high,
-        border=border,
-        border_axis=border_axis,
-        uneven=_array([name in nest.uneven for name in names]),
-        step_radix=_step_radix(layer, nest, border, index, count["input"] == 1, uneven_sums),
-        uneven_sums=int(uneven_sums),
-        element_bits=_array([_bits(precision.weight), _bits(precision.input), _bits(precision.accumulator)]),
-        output_bits=_bits(precision.output),
-        word_bits=_array([m.word_bits for m in memories]),
-        aligned=_array([m.packing == "aligned" for m in memories]),
-        read_port=_array([read for read, _ in memory_ports]),
-        write_port=_array([write for _, write in memory_ports]),
-        link_port=_array(list(fanout_ports)),
-        link_is_mesh=_array([f.topology == "mesh" for f in fanouts]),
-        lanes_fanout=len(setup.arch.fanouts),
-        first_slot=_array(first_slot),
-        port_ticks=_array(list(per_word)),
-        ticks_per_cycle=ticks,
-        cycles_per_step=setup.mode.cycles_per_step,
-        timing_levels=len(order),
-        timing_position=_array([position for position, _ in order]),
-        timing_level=timing_level,
-        double_buffered=double,
-        ramp_cycles=ramp,
-        last_change=max((position for position, _ in order), default=0),
-        span=span,
-    )
-    record = empty_record(NEST)
-    for name, value in values.items():
-        _store(record, name, value)
-    return record
+        "output_bits": precision.output.bits,
+        "word_bits": _array([m.word_bits for m in memories]),
+        "aligned": _array([m.packing == "aligned" for m in memories]),
+        "read_port": _array([read for read, _ in memory_ports]),
+        "write_port": _array([write for _, write in memory_ports]),
+        "link_port": _array(fanout_ports),
+        "link_is_mesh": _array([f.topology == "mesh" for f in fanouts]),
+        "lanes_fanout": len(setup.arch.fanouts),
+        "port_ticks": _array(per_word),
+        "ticks_per_cycle": ticks,
+        "cycles_per_step": setup.mode.cycles_per_step,
+        "ramp_cycles": ramp,
+    }
 
 
 def _store(record: NestRecord, name: str, value: Ints | int) -> None:
@@ -252,14 +298,13 @@ def _store(record: NestRecord, name: str, value: Ints | int) -> None:
         record[name] = value
 
 
-def _step_radix(
-    layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], bare: bool, uneven_sums: bool
-) -> Ints:
+def _step_radix(layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], uneven_sums: bool) -> Ints:
     """Weights that number the positions of the loops on which the accesses of a step may depend.
 
-    These are loops over ragged dimensions; where the MACs read the outermost memory, those that reach padding; and where
-    partial sums are uneven, those over dimensions of the output.
+    These are loops over ragged dimensions; where the MACs read the outermost memory, those that reach
+    padding; and where partial sums are uneven, those over dimensions of the output.
     """
+    bare = len(nest.keeps["input"]) == 1
     radix, weight = [0], 1
     for loop in nest.temporal:
         matters = loop.dim in nest.uneven or (bare and border[index[loop.dim]])
@@ -270,10 +315,6 @@ def _step_radix(
     if weight * 2 * (len(nest.temporal) + 2) >= 1 << 62:
         raise OverflowError("the nest has more positions than 62 bits can number")
     return _array(radix)
-
-
-def _bits(fmt: Format) -> int:
-    return fmt.bits
 
 
 def _axes(layer: Layer, index: dict[str, int]) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, int]:

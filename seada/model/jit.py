@@ -1,7 +1,7 @@
 """The one decorator of all numba kernels, and where their compiled code is cached.
 
-Kernels live in files named ``*kernel*.py``. The cache directory is named by a hash of all of these, since numba
-itself does not notice when a kernel in another file changes.
+Kernels live in files named ``*kernel*.py``. The cache directory is named by a hash of all of these, since
+numba itself does not notice when a kernel in another file changes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -20,7 +20,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 @lru_cache(maxsize=1)
 def cache_directory() -> Path:
-    """Directory of compiled kernels: ``$SEADA_CACHE_DIR`` or the user's cache, by the hash of all kernel sources."""
+    """Directory of compiled kernels: ``$SEADA_CACHE_DIR`` or the user's cache, by the hash of all kernel
+    sources.
+    """
     package = Path(__file__).resolve().parent.parent
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted([*package.rglob("*kernel*.py"), Path(__file__).resolve()]):
@@ -32,10 +34,11 @@ def cache_directory() -> Path:
 
 def kernel(function: Function) -> Function:
     """Compile lazily, without Python objects, with the shared on-disk cache."""
-    previous = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_directory())
+    config: Any = numba.config
+    previous = config.CACHE_DIR
+    config.CACHE_DIR = str(cache_directory())
     try:
-        compiled: Function = numba.njit(cache=True, error_model="numpy")(function)
+        compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
     finally:
-        numba.config.CACHE_DIR = previous
-    return compiled
+        config.CACHE_DIR = previous
+    return cast(Function, compiled)

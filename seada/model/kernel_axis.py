@@ -1,7 +1,7 @@
 """Tiles as products of sets along axes: sizes, overlaps and unions over instances, as short weighted lists.
 
-A *list* is an array of rows of integers with a multiplicity in the last column; equal rows are merged. Lists of the
-axes of an operand combine into the list of its tiles by multiplication.
+A *list* is an array of rows of integers with a multiplicity in the last column; equal rows are merged. Lists
+of the axes of an operand combine into the list of its tiles by multiplication.
 """
 
 from __future__ import annotations
@@ -91,7 +91,8 @@ def tally(
 ) -> tuple[int, int]:
     """Mark a tile's indices, and those that it held before; returns its (size, overlap).
 
-    `now` and `before` are (p0, np, r0, nr); an index is marked once per tile even if reached twice. `padding` counts too.
+    `now` and `before` are (p0, np, r0, nr); an index is marked once per tile even if reached twice. `padding`
+    counts too.
     """
     size = 0
     overlap = 0
@@ -168,100 +169,105 @@ def clear(nest: Nest, o: int, a: int, now: Ints, space: Ints) -> None:
 
 
 @kernel
-def axis_list(
-    nest: Nest,
-    o: int,
-    a: int,
-    level: int,
-    above: int,
-    j: int,
-    after: Ints,
-    before: Ints,
-    padding: bool,
-    work: Work,
-    space: Ints,
-    table: Ints,
-    members: Ints,
-) -> int:
-    """List (union, part of the union that everyone who needs it had before) along one axis of weight or input.
+def add_tile(work: Work, size: int, overlap: int) -> None:
+    """Add one instance's tile to the list of members."""
+    work.row[0], work.row[1] = size, overlap
+    work.lengths[0] = add_row(work.table2, work.lengths[0], 2, work.row, 1)
 
-    One row per coordinate of the slots outside slot `above` along this axis: what one instance there serves. Slots
-    from `above` to the level join where their fanout multicasts, else add up. `members` becomes the list of
-    (tile, overlap) of the single instances, its length in ``work.lengths[0]``.
+
+@kernel
+def stand_at(
+    nest: Nest, o: int, a: int, level: int, code: int, j: int, after: Ints, before: Ints, work: Work
+) -> bool:
+    """Put the tile of inner instance `code` along an axis into ``work.now`` and ``then``; False if it has no
+    work.
     """
-    d1 = nest.axis_dim[o, a, 0]
-    d2 = nest.axis_dim[o, a, 1]
-    inner = nest.slots_above[o, level]
-    slots = work.slots
-    for s in range(nest.slots):
-        slots[s] = 0
-    outer1 = combinations(nest, d1, 0, above) if d1 >= 0 else 1
-    outer2 = combinations(nest, d2, 0, above) if d2 >= 0 else 1
-    inner1 = combinations(nest, d1, above, inner) if d1 >= 0 else 1
-    inner2 = combinations(nest, d2, above, inner) if d2 >= 0 else 1
-    now, then, row = work.now, work.then, work.row
-    count = 0
-    member_count = 0
-    for outer in range(outer1 * outer2):
-        set_slots(nest, d1, 0, above, outer % outer1, slots)
-        set_slots(nest, d2, 0, above, outer // outer1, slots)
-        union = 0
-        kept = 0
-        if inner1 * inner2 == 1:
-            positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
-            positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
-            if now[1] == 0 or now[3] == 0:
+    d1, d2 = nest.axis_dim[o, a, 0], nest.axis_dim[o, a, 1]
+    above, inner = work.reach[0], work.reach[1]
+    width = combinations(nest, d1, above, inner)
+    set_slots(nest, d1, above, inner, code % width, work.slots)
+    set_slots(nest, d2, above, inner, code // width, work.slots)
+    positions(nest, o, level, d1, after, before, work.slots, j, work.now, work.then, 0)
+    positions(nest, o, level, d2, after, before, work.slots, j, work.now, work.then, 2)
+    return bool(work.now[1] > 0 and work.now[3] > 0)
+
+
+@kernel
+def serve_apart(
+    nest: Nest, o: int, a: int, level: int, total: int, j: int, after: Ints, before: Ints, padding: bool,
+    work: Work, space: Ints,
+) -> bool:  # fmt: skip
+    """Add up tiles that share no element into ``work.joined``; False if no instance has work."""
+    active = False
+    for code in range(total):
+        if not stand_at(nest, o, a, level, code, j, after, before, work):
+            continue
+        active = True
+        work.stamps[0] += 1
+        size, overlap = pair_sizes(nest, o, a, work.now, work.then, padding, space, work.stamps[0])
+        work.joined[0] += size
+        work.joined[1] += overlap
+        add_tile(work, size, overlap)
+    return active
+
+
+@kernel
+def serve_windows(
+    nest: Nest, o: int, a: int, level: int, total: int, j: int, after: Ints, before: Ints, padding: bool,
+    work: Work, space: Ints,
+) -> bool:  # fmt: skip
+    """Join tiles that may share elements into ``work.joined``; False if no instance has work."""
+    d1, d2 = nest.axis_dim[o, a, 0], nest.axis_dim[o, a, 1]
+    above, inner = work.reach[0], work.reach[1]
+    active = False
+    for group in range(separate_groups(nest, o, d1, d2, above, inner)):
+        for code in range(total):
+            works = stand_at(nest, o, a, level, code, j, after, before, work)
+            if not works or group_of(nest, o, d1, d2, above, inner, work.slots) != group:
                 continue
+            active = True
             work.stamps[0] += 1
-            union, kept = pair_sizes(nest, o, a, now, then, padding, space, work.stamps[0])
-            row[0], row[1] = union, kept
-            member_count = add_row(members, member_count, 2, row, 1)
-        elif d2 < 0:
-            active = 0
-            positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
-            for code in range(inner1):
-                set_slots(nest, d1, above, inner, code, slots)
-                positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
-                if now[1] == 0:
-                    continue
-                active += 1
-                size, overlap = pair_sizes(nest, o, a, now, then, padding, space, 0)
-                union += size
-                kept += overlap
-                row[0], row[1] = size, overlap
-                member_count = add_row(members, member_count, 2, row, 1)
-            if active == 0:
-                continue
+            size, overlap = tally(nest, o, a, work.now, work.then, padding, space, work.stamps[0])
+            add_tile(work, size, overlap)
+        for value in range(nest.span):
+            if space[0, value] > 0:
+                work.joined[0] += 1
+                work.joined[1] += space[1, value] == space[0, value]
+                space[0, value] = 0
+                space[1, value] = 0
+    return active
+
+
+@kernel
+def axis_list(
+    nest: Nest, o: int, a: int, level: int, above: int, j: int, after: Ints, before: Ints, padding: bool,
+    work: Work, space: Ints,
+) -> int:  # fmt: skip
+    """List (union, part of it that everyone who needs it had before) along one axis of weight or input.
+
+    ``work.table`` has one row per coordinate of the slots outside slot `above` along this axis: what one
+    instance there serves. Slots from `above` to the level join where their fanout multicasts, else add up.
+    ``work.table2`` becomes the list of (tile, overlap) of the single instances, its length in
+    ``work.lengths[0]``.
+    """
+    d1, d2 = nest.axis_dim[o, a, 0], nest.axis_dim[o, a, 1]
+    inner = nest.slots_above[o, level]
+    work.reach[0], work.reach[1] = above, inner
+    work.slots[: nest.slots] = 0
+    outer1 = combinations(nest, d1, 0, above)
+    total = combinations(nest, d1, above, inner) * combinations(nest, d2, above, inner)
+    count = 0
+    work.lengths[0] = 0
+    for outer in range(outer1 * combinations(nest, d2, 0, above)):
+        set_slots(nest, d1, 0, above, outer % outer1, work.slots)
+        set_slots(nest, d2, 0, above, outer // outer1, work.slots)
+        work.joined[:] = 0
+        if d2 < 0 or total == 1:
+            active = serve_apart(nest, o, a, level, total, j, after, before, padding, work, space)
         else:
-            active = 0
-            separate = separate_groups(nest, o, d1, d2, above, inner)
-            for group in range(separate):
-                for code in range(inner1 * inner2):
-                    set_slots(nest, d1, above, inner, code % inner1, slots)
-                    set_slots(nest, d2, above, inner, code // inner1, slots)
-                    if group_of(nest, o, d1, d2, above, inner, slots) != group:
-                        continue
-                    positions(nest, o, level, d1, after, before, slots, j, now, then, 0)
-                    positions(nest, o, level, d2, after, before, slots, j, now, then, 2)
-                    if now[1] == 0 or now[3] == 0:
-                        continue
-                    active += 1
-                    work.stamps[0] += 1
-                    size, overlap = tally(nest, o, a, now, then, padding, space, work.stamps[0])
-                    row[0], row[1] = size, overlap
-                    member_count = add_row(members, member_count, 2, row, 1)
-                for value in range(nest.span):
-                    if space[0, value] > 0:
-                        union += 1
-                        if space[1, value] == space[0, value]:
-                            kept += 1
-                        space[0, value] = 0
-                        space[1, value] = 0
-            if active == 0:
-                continue
-        row[0], row[1] = union, kept
-        count = add_row(table, count, 2, row, 1)
-    work.lengths[0] = member_count
+            active = serve_windows(nest, o, a, level, total, j, after, before, padding, work, space)
+        if active:
+            count = add_row(work.table, count, 2, work.joined, 1)
     return count
 
 
@@ -286,21 +292,17 @@ def group_of(nest: Nest, o: int, d1: int, d2: int, above: int, inner: int, slots
 
 
 @kernel
-def bystander_list(
-    nest: Nest, o: int, d: int, level: int, above: int, after: Ints, work: Work, table: Ints, members: Ints
-) -> int:
-    """Like `axis_list` for a dimension that the operand does not depend on: how many separate copies are served."""
+def bystander_list(nest: Nest, o: int, d: int, level: int, above: int, after: Ints, work: Work) -> int:
+    """Like `axis_list` for a dimension that the operand does not depend on: how many streams are served."""
     inner = nest.slots_above[o, level]
     slots = work.slots
-    row = work.row
     count = 0
-    member_count = 0
+    work.lengths[0] = 0
     inner_count = combinations(nest, d, above, inner)
     separate = separate_groups(nest, o, d, -1, above, inner)
     for outer in range(combinations(nest, d, 0, above)):
         set_slots(nest, d, 0, above, outer, slots)
-        copies = 0
-        active = 0
+        streams = 0
         for group in range(separate):
             served = 0
             for code in range(inner_count):
@@ -310,13 +312,9 @@ def bystander_list(
                 _, size = interval(nest, d, nest.cut[o, level, d], after, slots)
                 if size > 0:
                     served = 1
-                    active += 1
-            copies += served
-        if active == 0:
-            continue
-        row[0], row[1] = copies, copies
-        count = add_row(table, count, 2, row, 1)
-        row[0], row[1] = 1, 1
-        member_count = add_row(members, member_count, 2, row, active)
-    work.lengths[0] = member_count
+                    add_tile(work, 1, 1)
+            streams += served
+        if streams > 0:
+            work.joined[:] = streams
+            count = add_row(work.table, count, 2, work.joined, 1)
     return count

@@ -1,9 +1,11 @@
-"""Where one instance stands along one dimension: intervals of the first, last and given positions of the odometer."""
+"""Where one instance stands along one dimension: intervals of the first, last and given positions of the
+odometer.
+"""
 
 from __future__ import annotations
 
 from seada.model.jit import kernel
-from seada.model.nest_arrays import Ints, Nest
+from seada.model.nest_arrays import OUTPUT, RUNS, Ints, Nest
 
 
 @kernel
@@ -37,7 +39,9 @@ def interval(nest: Nest, d: int, stop: int, temporal: Ints, slots: Ints) -> tupl
 
 @kernel
 def last_index(nest: Nest, d: int, c: int, stop: int, slots: Ints, extent: int) -> int:
-    """Last iteration of the loop at chain entry c, over that extent, that leaves the instance work down to `stop`."""
+    """Last iteration of the loop at chain entry c, over that extent, that leaves the instance work down to
+    `stop`.
+    """
     step = nest.chain_step[d, c]
     trips = (extent + step - 1) // step
     rest = extent - (trips - 1) * step
@@ -52,13 +56,14 @@ def last_interval(
 ) -> tuple[int, int, int, int]:
     """Interval at the last work before loop j advances, and what led there.
 
-    Loops up to j stand at `temporal`; deeper ones at their last index that leaves the instance work. Loops above level
-    `low` look at the work of level `low`, those between levels at that of the inner one, up to level `high`.
+    Loops up to j stand at `temporal`; deeper ones at their last index that leaves the instance work. Loops
+    above level `low` look at the work of level `low`, those between levels at that of the inner one, up to
+    level `high`.
 
     Returns
     -------
-    (start, size, moving, standing) : the deepest loop above level `high` with more than one trip for this instance, and
-        the deepest that is not at its last iteration.
+    (start, size, moving, standing) : the deepest loop above level `high` with more than one trip for this
+    instance, and the deepest that is not at its last iteration.
     """
     start = 0
     extent = nest.extent[d]
@@ -88,7 +93,7 @@ def last_interval(
 
 @kernel
 def set_slots(nest: Nest, d: int, first: int, stop: int, code: int, slots: Ints) -> int:
-    """Write coordinate number `code` into the slots `first..stop` of dimension d; returns their combinations."""
+    """Write coordinate number `code` into the slots `first..stop` of dimension d; returns how many exist."""
     count = 1
     for s in range(first, stop):
         if nest.slot_dim[s] == d:
@@ -112,9 +117,9 @@ def combinations(nest: Nest, d: int, first: int, stop: int) -> int:
 def find_runs(nest: Nest, j: int, temporal: Ints, slots: Ints, runs: Ints) -> int:
     """Split loop j at the present position into runs of iterations that behave alike.
 
-    `runs` receives the first index of each run; the number of runs is returned and ``runs[count]`` is the trips.
-    The first and last iteration of a reduction loop stand alone, as does every iteration that can touch padding. Where
-    partial sums are uneven, the last iteration of every loop does.
+    `runs` receives the first index of each run; the number of runs is returned and ``runs[count]`` is the
+    trips. The first and last iteration of a reduction loop stand alone, as does every iteration that can
+    touch padding. Where partial sums are uneven, the last iteration of every loop does.
     """
     d = nest.temporal_dim[j]
     step = nest.temporal_step[j]
@@ -130,13 +135,14 @@ def find_runs(nest: Nest, j: int, temporal: Ints, slots: Ints, runs: Ints) -> in
         runs[1] = 1
         return 1
     if nest.border[d] == 2:
+        require_room(trips)
         for i in range(trips + 1):
             runs[i] = i
-        return trips
+        return int(trips)
     count = 1
     if nest.border[d]:
         count = border_boundaries(nest, j, position, trips, temporal, slots, runs)
-    if not nest.relevant[2, d]:
+    if not nest.relevant[OUTPUT, d]:
         count = insert_boundary(runs, count, 1)
     if nest.uneven[d]:
         stop = 0
@@ -147,20 +153,28 @@ def find_runs(nest: Nest, j: int, temporal: Ints, slots: Ints, runs: Ints) -> in
             set_slots(nest, d, 0, stop, code, slots)
             _, own = interval(nest, d, position, temporal, slots)
             own_trips = (own + step - 1) // step
-            for boundary in range(own_trips - 1, own_trips + 1):
+            for boundary in range(own_trips - 1 - nest.uneven_sums, own_trips + 1):
                 if 0 < boundary < trips:
                     count = insert_boundary(runs, count, boundary)
         for s in range(nest.slots):
             slots[s] = 0
-    if nest.uneven_sums or not nest.relevant[2, d]:
+    if nest.uneven_sums or not nest.relevant[OUTPUT, d]:
         count = insert_boundary(runs, count, trips - 1)
     runs[count] = trips
     return count
 
 
 @kernel
+def require_room(count: int) -> None:
+    """Raise if a loop has more kinds of iterations than the scratch space holds."""
+    if count > RUNS - 2:
+        raise OverflowError("a loop has more than 2046 kinds of iterations that differ")
+
+
+@kernel
 def insert_boundary(runs: Ints, count: int, boundary: int) -> int:
     """Insert into the ascending list if absent; returns the new length."""
+    require_room(count)
     place = count
     while place > 0 and runs[place - 1] > boundary:
         place -= 1
@@ -198,6 +212,7 @@ def border_boundaries(
         high = coefficient * min(start + i * step + spread + step - 1, nest.extent[d] - 1) + reach
         free = low >= nest.axis_low[1, axis] and high <= nest.axis_high[1, axis]
         if i > 0 and not (free and previous_free):
+            require_room(count)
             runs[count] = i
             count += 1
         previous_free = free

@@ -22,21 +22,21 @@ def tile_lists(
     work: Work,
     space: Ints,
 ) -> tuple[int, int]:
-    """Lists (union, kept part) per instance outside slot `above`, in ``work.parents``, and per child in ``work.members``."""
+    """Lists (union, kept part) per instance outside slot `above`, in ``work.parents``, and per child in
+    ``work.members``.
+    """
     for k in range(3):
         work.parents[0, k] = 1
         work.members[0, k] = 1
     parents = 1
     members = 1
     for a in range(nest.axis_count[o]):
-        count = axis_list(
-            nest, o, a, level, above, j, after, before, padding, work, space, work.table, work.table2
-        )
+        count = axis_list(nest, o, a, level, above, j, after, before, padding, work, space)
         parents, members = multiply_both(parents, members, count, work)
     for d in range(nest.dims):
         if nest.relevant[o, d] or combinations(nest, d, 0, nest.slots_above[o, level]) == 1:
             continue
-        count = bystander_list(nest, o, d, level, above, after, work, work.table, work.table2)
+        count = bystander_list(nest, o, d, level, above, after, work)
         parents, members = multiply_both(parents, members, count, work)
     return parents, members
 
@@ -89,7 +89,8 @@ def input_transfer(
 ) -> None:
     """Fill of level `level` of weight or input when loop j advances, or (`first`) at the start of the layer.
 
-    For the level of the MACs: the reads of one step, nothing kept. `times` such transfers are added to `amounts`.
+    For the level of the MACs: the reads of one step, nothing kept. `times` such transfers are added to
+    `amounts`.
     """
     mac = level == nest.levels[o] - 1
     parent = level - 1

@@ -1,14 +1,14 @@
 """Partial sums: which instances hold a sum of an element, what is left after the additions on the way.
 
-The sums of one element come from the coordinates of the slots over reduction dimensions. ``flow`` describes one
-meeting of such sums, per element: senders, sums left for the parent, and per fanout additions and hops.
+The sums of one element come from the coordinates of the slots over reduction dimensions. ``flow`` describes
+one meeting of such sums, per element: senders, sums left for the parent, and per fanout additions and hops.
 """
 
 from __future__ import annotations
 
 from seada.model.jit import kernel
-from seada.model.kernel_chain import interval, reaches
-from seada.model.nest_arrays import Ints, Nest, Work
+from seada.model.kernel_chain import interval, last_index, reaches
+from seada.model.nest_arrays import OUTPUT, Ints, Nest, Work
 
 
 @kernel
@@ -16,7 +16,7 @@ def reduction_slots(nest: Nest, first: int, stop: int) -> int:
     """Coordinates of the slots `first..stop` over reduction dimensions."""
     count = 1
     for s in range(first, stop):
-        if not nest.relevant[2, nest.slot_dim[s]]:
+        if not nest.relevant[OUTPUT, nest.slot_dim[s]]:
             count *= nest.slot_trips[s]
     return count
 
@@ -25,7 +25,7 @@ def reduction_slots(nest: Nest, first: int, stop: int) -> int:
 def set_reduction_slots(nest: Nest, first: int, stop: int, code: int, slots: Ints) -> None:
     """Write coordinate number `code`, the innermost slot fastest."""
     for s in range(stop - 1, first - 1, -1):
-        if not nest.relevant[2, nest.slot_dim[s]]:
+        if not nest.relevant[OUTPUT, nest.slot_dim[s]]:
             slots[s] = code % nest.slot_trips[s]
             code //= nest.slot_trips[s]
 
@@ -34,8 +34,8 @@ def set_reduction_slots(nest: Nest, first: int, stop: int, code: int, slots: Int
 def reduction_works(nest: Nest, level: int, temporal: Ints, slots: Ints) -> bool:
     """Whether the reduction coordinates of an instance at the level have work at these temporal positions."""
     for d in range(nest.dims):
-        if not nest.relevant[2, d]:
-            _, size = interval(nest, d, nest.cut[2, level, d], temporal, slots)
+        if not nest.relevant[OUTPUT, d]:
+            _, size = interval(nest, d, nest.cut[OUTPUT, level, d], temporal, slots)
             if size == 0:
                 return False
     return True
@@ -45,19 +45,21 @@ def reduction_works(nest: Nest, level: int, temporal: Ints, slots: Ints) -> bool
 def last_reduction_positions(
     nest: Nest, low: int, level: int, before: Ints, slots: Ints, j: int, visit: int, out: Ints
 ) -> bool:
-    """Temporal positions of the reduction loops at the last work of an instance at the level before loop j advances.
+    """Temporal positions of the reduction loops at the last work of an instance at the level before loop j
+    advances.
 
-    Loops above level `low` look at the work of level `low`, those further in at that of the next level inward. Loops
-    deeper than `visit` stand at zero, where a visit began. False if the instance had no work there.
+    Loops above level `low` look at the work of level `low`, those further in at that of the next level
+    inward. Loops deeper than `visit` stand at zero, where a visit began. False if the instance had no work
+    there.
     """
     out[:] = 0
     for d in range(nest.dims):
-        if nest.relevant[2, d]:
+        if nest.relevant[OUTPUT, d]:
             continue
         extent = nest.extent[d]
         at = low
-        for c in range(nest.cut[2, level, d]):
-            while nest.cut[2, at, d] <= c:
+        for c in range(nest.cut[OUTPUT, level, d]):
+            while nest.cut[OUTPUT, at, d] <= c:
                 at += 1
             index = nest.chain_index[d, c]
             step = nest.chain_step[d, c]
@@ -68,12 +70,7 @@ def last_reduction_positions(
             elif index <= j:
                 position = before[index]
             else:
-                trips = (extent + step - 1) // step
-                rest = extent - (trips - 1) * step
-                if trips > 1 and rest < step:
-                    if not reaches(nest, d, c + 1, nest.cut[2, at, d], slots, rest):
-                        trips -= 1
-                position = trips - 1
+                position = last_index(nest, d, c, nest.cut[OUTPUT, at, d], slots, extent)
             if not nest.chain_is_slot[d, c]:
                 out[index] = position
             extent = min(step, extent - position * step)
@@ -84,9 +81,11 @@ def last_reduction_positions(
 
 @kernel
 def mark_present(nest: Nest, parent: int, level: int, temporal: Ints, slots: Ints, present: Ints) -> None:
-    """Set 1 for each reduction coordinate between parent and level with work at these positions; `slots` holds the parent's."""
-    first = nest.slots_above[2, parent]
-    stop = nest.slots_above[2, level]
+    """Set 1 for each reduction coordinate between parent and level with work at these positions; `slots`
+    holds the parent's.
+    """
+    first = nest.slots_above[OUTPUT, parent]
+    stop = nest.slots_above[OUTPUT, level]
     total = reduction_slots(nest, first, stop)
     for code in range(total):
         if nest.uneven_sums:
@@ -101,15 +100,16 @@ def mark_present(nest: Nest, parent: int, level: int, temporal: Ints, slots: Int
 def gather(nest: Nest, parent: int, level: int, present: Ints, flow: Ints) -> None:
     """Move the sums of one element from a level outward to its parent level.
 
-    `present` holds 1 per reduction coordinate with a sum (and is used up). `flow` receives: 0 senders, 1 sums left at
-    the parent, 2 whether a fanout that does not reduce separates some of them; then four numbers a fanout: sums that
-    leave it outward, sums that enter it from inside, additions, sums that leave its first instance.
+    `present` holds 1 per reduction coordinate with a sum (and is used up). `flow` receives: 0 senders, 1 sums
+    left at the parent, 2 whether a fanout that does not reduce separates some of them; then four numbers a
+    fanout: sums that leave it outward, sums that enter it from inside, additions, sums that leave its first
+    instance.
     """
-    total = reduction_slots(nest, nest.slots_above[2, parent], nest.slots_above[2, level])
+    total = reduction_slots(nest, nest.slots_above[OUTPUT, parent], nest.slots_above[OUTPUT, level])
     flow[:] = 0
     for code in range(total):
         flow[0] += present[code]
-    for f in range(nest.fanouts_above[2, level] - 1, nest.fanouts_above[2, parent] - 1, -1):
+    for f in range(nest.fanouts_above[OUTPUT, level] - 1, nest.fanouts_above[OUTPUT, parent] - 1, -1):
         width = reduction_slots(nest, nest.first_slot[f], nest.first_slot[f + 1])
         total //= width
         for prefix in range(total):
@@ -119,7 +119,7 @@ def gather(nest: Nest, parent: int, level: int, present: Ints, flow: Ints) -> No
                 arriving += present[prefix * width + x]
                 places += min(1, present[prefix * width + x])
             flow[4 + 4 * f] += arriving
-            if nest.joins[2, f]:
+            if nest.joins[OUTPUT, f]:
                 flow[5 + 4 * f] += max(0, arriving - 1)
                 arriving = min(1, arriving)
             elif places > 1:
@@ -139,22 +139,21 @@ def departure(nest: Nest, level: int, positions: Ints, slots: Ints) -> int:
     """
     departed = 0
     for d in range(nest.dims):
-        if nest.relevant[2, d]:
+        if nest.relevant[OUTPUT, d]:
             continue
         extent = nest.extent[d]
-        for c in range(nest.cut[2, level, d]):
+        for c in range(nest.cut[OUTPUT, level, d]):
             index = nest.chain_index[d, c]
             is_slot = nest.chain_is_slot[d, c]
             position = slots[index] if is_slot else positions[index]
             extent = min(nest.chain_step[d, c], extent - position * nest.chain_step[d, c])
-            if extent <= 0:
+            if extent > 0 and (is_slot or reaches(nest, d, c + 1, nest.cut[OUTPUT, level, d], slots, extent)):
+                continue
+            if is_slot or position == 0:
                 return 0
-            if not is_slot and not reaches(nest, d, c + 1, nest.cut[2, level, d], slots, extent):
-                if position == 0:
-                    return 0
-                if departed == 0 or index < departed:
-                    departed = index
-                break
+            if departed == 0 or index < departed:
+                departed = index
+            break
     return departed
 
 
@@ -163,7 +162,7 @@ def last_positions(nest: Nest, positions: Ints) -> None:
     """Positions of the reduction loops in the last step of the layer."""
     positions[:] = 0
     for d in range(nest.dims):
-        if nest.relevant[2, d]:
+        if nest.relevant[OUTPUT, d]:
             continue
         extent = nest.extent[d]
         for c in range(nest.chain_length[d]):
@@ -176,13 +175,13 @@ def last_positions(nest: Nest, positions: Ints) -> None:
 
 @kernel
 def settle_ends(nest: Nest, work: Work) -> None:
-    """Which sharers of one element work to the end, and when the others departed (see `Work` for the fields)."""
+    """Which sharers of one element work to the end, and when the others departed (fields of `WORK`)."""
     last_positions(nest, work.positions)
     slots = work.slots
     for s in range(nest.slots):
         slots[s] = 0
-    for level in range(1, nest.levels[2]):
-        first, stop = nest.slots_above[2, level - 1], nest.slots_above[2, level]
+    for level in range(1, nest.levels[OUTPUT]):
+        first, stop = nest.slots_above[OUTPUT, level - 1], nest.slots_above[OUTPUT, level]
         mark_present(nest, level - 1, level, work.positions, slots, work.present)
         total = reduction_slots(nest, first, stop)
         work.workers[level] = 0
@@ -192,7 +191,7 @@ def settle_ends(nest: Nest, work: Work) -> None:
         work.ends_as_one[level] = work.flow[1] == 1
         work.departs[level] = 0
         work.departs_apart[level] = 0
-        if not nest.uneven_sums or level == nest.levels[2] - 1:  # A MAC holds nothing.
+        if not nest.uneven_sums or level == nest.levels[OUTPUT] - 1:  # A MAC holds nothing.
             continue
         for code in range(1, total):
             set_reduction_slots(nest, first, stop, code, slots)

@@ -7,7 +7,7 @@ from seada.model.kernel_chain import combinations, find_runs, interval, set_slot
 from seada.model.kernel_input import input_transfer
 from seada.model.kernel_output import link_peaks, output_step, output_transfer
 from seada.model.kernel_sums import settle_ends
-from seada.model.nest_arrays import REMEMBERED, Ints, Nest, Work
+from seada.model.nest_arrays import OUTPUT, REMEMBERED, Ints, Nest, Work
 
 SINGLE_FILL, DOUBLE_FILL, SINGLE_DRAIN, DOUBLE_DRAIN = 0, 1, 2, 3
 FIRST, LAST = 0, 1  # handles of the first fill and the last drain
@@ -88,17 +88,17 @@ def transition(
     """
     after, before = work.after, work.before
     done = True
-    for l in range(1, nest.temporals + 1):
-        before[l] = after[l]
-        if l < j and not nest.relevant[2, nest.temporal_dim[l]] and not work.at_last[l]:
+    for loop in range(1, nest.temporals + 1):
+        before[loop] = after[loop]
+        if loop < j and not nest.relevant[OUTPUT, nest.temporal_dim[loop]] and not work.at_last[loop]:
             done = False
-        if l > j:
-            after[l] = 0
-            before[l] = 0
+        if loop > j:
+            after[loop] = 0
+            before[loop] = 0
     if j > 0:
         after[j] = stop
         before[j] = start
-        if not nest.relevant[2, nest.temporal_dim[j]]:
+        if not nest.relevant[OUTPUT, nest.temporal_dim[j]]:
             done = False
     clear_loads(nest, work, handle)
     for o in range(3):
@@ -179,13 +179,13 @@ def find_step(nest: Nest, work: Work, space: Ints) -> int:
     done = 1
     key = 0
     deepest = 0
-    for l in range(1, nest.temporals + 1):
-        key += nest.step_radix[l] * work.after[l]
-        if not nest.relevant[2, nest.temporal_dim[l]]:
-            if not work.at_last[l]:
+    for loop in range(1, nest.temporals + 1):
+        key += nest.step_radix[loop] * work.after[loop]
+        if not nest.relevant[OUTPUT, nest.temporal_dim[loop]]:
+            if not work.at_last[loop]:
                 done = 0
-            if work.after[l] > 0:
-                deepest = l
+            if work.after[loop] > 0:
+                deepest = loop
     key = (key * (nest.temporals + 1) + deepest) * 2 + done + 1
     place = key % REMEMBERED
     if work.step_key[place] != key:
@@ -348,8 +348,9 @@ def close_part(nest: Nest, depth: int, loop: int, work: Work, space: Ints) -> bo
 def walk(nest: Nest, work: Work, space: Ints) -> int:
     """Ticks of the whole nest; port traffic goes to ``work.traffic[0]``, counts to the counters.
 
-    A depth-first walk without recursion. Depth counts timing levels and loops passed. Each loop is split into runs of
-    equal iterations; within a run the first, the last and those between differ only in the transitions around them.
+    A depth-first walk without recursion. Depth counts timing levels and loops passed. Each loop is split into
+    runs of equal iterations; within a run the first, the last and those between differ only in the
+    transitions around them.
     """
     depth, g, j = 0, 0, 0
     work.frames[0, ENTER] = FIRST
@@ -398,7 +399,9 @@ def walk(nest: Nest, work: Work, space: Ints) -> int:
 
 @kernel
 def run(nest: Nest, work: Work, space: Ints) -> int:
-    """Everything that `seada.model.count` reads: all counters, the first fill, the last drain; returns `walk`'s ticks."""
+    """Everything that `seada.model.count` reads: all counters, the first fill, the last drain; returns
+    `walk`'s ticks.
+    """
     settle_ends(nest, work)
     transition(nest, 0, 0, 0, 1, work, space, FIRST)
     transition(nest, 0, 0, 0, 1, work, space, LAST)

@@ -9,7 +9,7 @@ from seada.model.nest_arrays import Nest
 @kernel
 def words_of(nest: Nest, memory: int, elements: int, bits: int) -> int:
     """Whole words that one access of `elements` of `bits` each moves in that memory."""
-    word = nest.word_bits[memory]
+    word = int(nest.word_bits[memory])
     if nest.aligned[memory]:
         if bits > word:
             return elements * ((bits + word - 1) // word)

@@ -2,9 +2,10 @@
 
 Records of fixed layout travel as one pointer, which keeps the kernels quick to compile and to call.
 
-Conventions: operands are 0 weight, 1 input, 2 output. Temporal loops are numbered from 1, outermost first (0 stands
-for "before the first"); spatial loops are *slots*, numbered from 0 outermost first. Loops with one trip are dropped.
-*Level* i of an operand is its i-th keep, outermost first; the level after the last keep is the MAC.
+Conventions: operands are 0 weight, 1 input, 2 output. Temporal loops are numbered from 1, outermost first (0
+stands for "before the first"); spatial loops are *slots*, numbered from 0 outermost first. Loops with one
+trip are dropped. *Level* i of an operand is its i-th keep, outermost first; the level after the last keep is
+the MAC.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ Ints = NDArray[np.int64]
 Nest = Any  # a record of NEST
 Work = Any  # a record of WORK
 
+OUTPUT = 2  # number of the operand
+
 DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = (
     12,
     64,
@@ -30,7 +33,7 @@ DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = (
     24,
     32,
 )
-ROWS, COLUMNS = 1024, 8 + 4 * LEVELS
+ROWS, COLUMNS = 1024, 192
 RUNS = 2048
 REMEMBERED = 1024
 SHARERS = 4096
@@ -110,12 +113,15 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("child", (COLUMNS,)),
     ("stamps", (1,)),
     ("lengths", (1,)),
+    ("reach", (2,)),  # slots from the first to the second join
+    ("joined", (2,)),  # elements that one instance serves, and how many of these all who need them had before
     ("table", (ROWS, COLUMNS)),
     ("table2", (ROWS, COLUMNS)),
     ("spare", (ROWS, COLUMNS)),
     ("parents", (ROWS, COLUMNS)),
     ("members", (ROWS, COLUMNS)),
     ("kinds", (COLUMNS,)),
+    ("marks", (TEMPORAL + 1,)),  # how many, then reduction loops at which a visit of children may begin
     ("moving", (LEVELS + 1,)),
     ("positions", (TEMPORAL + 1,)),
     ("present", (SHARERS,)),

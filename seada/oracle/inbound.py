@@ -9,7 +9,9 @@ from seada.oracle.ledger import Ledger, Transfer, Widths
 from seada.oracle.space import Coords, Crossing, Element, Held, Position, Space
 
 Copies = frozenset[tuple[Coords, Element]]
-"""Elements on their way, each with the coordinates of the fanouts passed that do not multicast: the stream it is in."""
+"""Elements on their way, each with the coordinates of the fanouts passed that do not multicast: the stream it
+is in.
+"""
 
 
 class Inbound:
@@ -18,7 +20,7 @@ class Inbound:
     Attributes
     ----------
     tiles : per keep of the chain, by instance
-    changed : per keep, the steps in which the tile of some instance changed
+    changed : per keep, the first step and those in which some instance received elements
     """
 
     def __init__(self, space: Space, ledger: Ledger, role: int, bits: int) -> None:
@@ -44,8 +46,10 @@ class Inbound:
             if new is None or new == old:
                 continue
             self.tiles[number][coords] = new
-            self.changed[number].add(step)
+            if step == 0:
+                self.changed[number].add(step)
             if lacking := new - (old or frozenset()):
+                self.changed[number].add(step)
                 missing[coords] = frozenset(((), element) for element in lacking)
         transfer = self.ledger.transfer(self.role)
         for coords, copies in missing.items():
