@@ -62,7 +62,7 @@ def zero_level(
         if leave > 0 and lev >= leave:
             shared = shares_at_start(nest, lev, after, work)
         else:
-            last_reduction_positions(nest, 1, lev, before, work.slots, j, moving[lev], work.positions)
+            last_reduction_positions(nest, 1, lev, moving, before, work.slots, j, moving[lev], work.positions)
             shared = shares_at_start(nest, lev, work.positions, work)
         if shared:
             return lev
@@ -170,7 +170,7 @@ def visit_flow(
     """
     if leave > 0:
         if not last_reduction_positions(
-            nest, leave, level - 1, before, work.slots, j, moving[level - 1], work.positions
+            nest, leave, level - 1, moving, before, work.slots, j, moving[level - 1], work.positions
         ):
             return False
         mark_present(nest, level - 1, level, work.positions, work.slots, work.present)
@@ -207,10 +207,10 @@ def returning(
         below = upto
         if count == 0:
             continue
-        last_reduction_positions(nest, low, level, before, work.slots, j, DEEPEST, work.positions)
+        last_reduction_positions(nest, low, level, moving, before, work.slots, j, DEEPEST, work.positions)
         if not started_with_sum(nest, began + 1, floor, work.positions):
             continue
-        last_reduction_positions(nest, low, level, before, work.slots, j, began, work.positions)
+        last_reduction_positions(nest, low, level, moving, before, work.slots, j, began, work.positions)
         if shares_at_start(nest, level, work.positions, work):
             total += count
     return int(total)

@@ -188,12 +188,13 @@ def mark_reductions(nest: Nest, level: int, work: Work) -> None:
     for d in range(nest.dims):
         if not nest.relevant[OUTPUT, d] or not nest.uneven[d]:
             continue
-        split = False
+        split, moves = False, False
         for c in range(nest.cut[OUTPUT, level, d]):
             if nest.chain_is_slot[d, c]:
                 split = split or first <= nest.chain_index[d, c] < stop
             else:
-                mixed = mixed or split
+                moves = True
+        mixed = mixed or (split and moves)
     if not mixed:
         return
     for loop in range(1, nest.temporals + 1):

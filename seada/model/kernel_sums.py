@@ -43,14 +43,13 @@ def reduction_works(nest: Nest, level: int, temporal: Ints, slots: Ints) -> bool
 
 @kernel
 def last_reduction_positions(
-    nest: Nest, low: int, level: int, before: Ints, slots: Ints, j: int, visit: int, out: Ints
+    nest: Nest, low: int, level: int, moving: Ints, before: Ints, slots: Ints, j: int, visit: int, out: Ints
 ) -> bool:
-    """Temporal positions of the reduction loops at the last work of an instance at the level before loop j
-    advances.
+    """Positions of the reduction loops at the last work of an instance at the level before loop j advances.
 
-    Loops above level `low` look at the work of level `low`, those further in at that of the next level
-    inward. Loops deeper than `visit` stand at zero, where a visit began. False if the instance had no work
-    there.
+    Loops that the visit of level `low` outlasts look at the work of the next level inward, and so on up to
+    `level`: an instance that goes idle keeps what it has while its parent's visit lasts. Loops deeper than
+    `visit` stand at zero, where a visit began. False if the instance had no work there.
     """
     out[:] = 0
     for d in range(nest.dims):
@@ -59,10 +58,10 @@ def last_reduction_positions(
         extent = nest.extent[d]
         at = low
         for c in range(nest.cut[OUTPUT, level, d]):
-            while nest.cut[OUTPUT, at, d] <= c:
-                at += 1
             index = nest.chain_index[d, c]
             step = nest.chain_step[d, c]
+            while not nest.chain_is_slot[d, c] and at < level and index > moving[at]:
+                at += 1
             if nest.chain_is_slot[d, c]:
                 position = slots[index]
             elif index > visit:
