@@ -14,7 +14,7 @@ from seada.oracle.space import Held, Position, Space
 from seada.workload.layer import ROLES
 
 Changed = list[list[set[int]]]
-"""Per role and keep: the steps in which the tile of some instance changes."""
+"""Per role and keep: the steps before which a ramp of that stationary keep is due."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Clock:
     ----------
     space, ledger : of the walk
     steps : positions of the odometer that had work, in order
-    changed : when tiles changed
+    changed : in which steps keeps received elements
     """
 
     def __init__(self, space: Space, ledger: Ledger, steps: list[Position], changed: Changed) -> None:
