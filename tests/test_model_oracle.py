@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from seada.arch.hardware import Setup
+from seada.arch.hardware import Fanout, Node, Setup
 from seada.errors import InfeasibleError
+from seada.mapping.check import check
 from seada.mapping.nest import Mapping
 from seada.model.count import count
 from seada.oracle.walk import walk
@@ -70,6 +71,48 @@ def example() -> Problem:
 
 def test_the_example_equals_the_interpreter() -> None:
     compare(example())
+
+
+def plane(name: str, **changes: object) -> Fanout:
+    """A fanout of 4 x 4."""
+    return fanout(name, 4, axes=(("x", 4), ("y", 4)), dims=(None, None), **changes)
+
+
+# Visits that begin with those of a parent; children of one parent that begin at different times; an idle
+# instance whose parent goes on; elements of two widths in one tile.
+RAGGED = [
+    (
+        (1, 13, 13),
+        (memory("m1"), plane("f"), memory("m2"), plane("g")),
+        "W@m0 I@m0 O@m0 K:7 N:11 I@m1 O@m1 W@m1 K:3 K:2 K:1@f.x N:7@f.x N:3 N:2@f.y I@m2 W@m2 O@m2 N:1@g.y",
+    ),
+    (
+        (1, 7, 10),
+        (plane("f", reduces=False), memory("m1"), memory("m2")),
+        "W@m0 I@m0 O@m0 K:5 N:5 N:3 N:2@f.y K:3@f.x O@m1 K:2 N:1 I@m2 W@m2 K:1",
+    ),
+    (
+        (3, 4, 3),
+        (memory("m1"), plane("f", reduces=False), memory("m2"), memory("m3")),
+        "I@m0 W@m0 O@m0 K:2 I@m1 O@m1 W@m1 N:3 K:1@f.y M:2 I@m2 O@m2 O@m3 I@m3 N:2 M:1 N:1",
+    ),
+    (
+        (5, 3, 7),
+        (memory("m1"), plane("f", reduces=False), memory("m2")),
+        "I@m0 W@m0 O@m0 M:3 O@m1 K:4 K:2@f.x M:2 N:2 O@m2 I@m2 W@m2 K:1 M:1 N:1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("size", "nodes", "text"), RAGGED)
+def test_ragged_sums_equal_the_interpreter(
+    size: tuple[int, int, int], nodes: tuple[Node, ...], text: str
+) -> None:
+    layer = matmul("g", M=size[0], N=size[1], K=size[2])
+    hardware = setup(memory("m0"), *nodes)
+    mapping = nest(text)
+    assert check(layer, hardware, mapping) == []
+    compare((layer, hardware, mapping))
 
 
 @pytest.mark.full
