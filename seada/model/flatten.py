@@ -25,6 +25,7 @@ class _Nest:
     """The loops and keeps of a mapping sorted by kind, trips of one dropped."""
 
     temporal: list[Loop] = field(default_factory=list)
+    trips: list[int] = field(default_factory=list)  # of the temporal loops
     slots: list[tuple[Loop, int, int]] = field(default_factory=list)  # loop, fanout, trips
     chains: dict[str, list[tuple[bool, int, int]]] = field(default_factory=dict)
     keeps: dict[str, list[tuple[int, int, int, dict[str, int]]]] = field(default_factory=dict)
@@ -51,6 +52,7 @@ def _sort(layer: Layer, setup: Setup, mapping: Mapping) -> _Nest:
             nest.uneven.add(node.dim)
         if node.on is None:
             nest.temporal.append(node)
+            nest.trips.append(trips)
             nest.chains[node.dim].append((False, len(nest.temporal), node.step))
         else:
             nest.chains[node.dim].append((True, len(nest.slots), node.step))
@@ -306,12 +308,12 @@ def _step_radix(layer: Layer, nest: _Nest, border: Ints, index: dict[str, int], 
     """
     bare = len(nest.keeps["input"]) == 1
     radix, weight = [0], 1
-    for loop in nest.temporal:
+    for loop, trips in zip(nest.temporal, nest.trips, strict=True):
         matters = loop.dim in nest.uneven or (bare and border[index[loop.dim]])
         matters = matters or (uneven_sums and loop.dim in layer.output.dims)
         radix.append(weight if matters else 0)
         if matters:
-            weight *= -(-layer.extents[loop.dim] // loop.step)
+            weight *= trips
     if weight * 2 * (len(nest.temporal) + 2) >= 1 << 62:
         raise OverflowError("the nest has more positions than 62 bits can number")
     return _array(radix)
