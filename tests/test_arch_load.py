@@ -391,3 +391,21 @@ def test_schema_describes_every_field() -> None:
         if "description" not in field
     ]
     assert bare == []
+
+
+def test_units_may_have_clocks_of_their_own(tmp_path: Path) -> None:
+    text = (CONFIGS / "multiprecision_16x16.yaml").read_text()
+    assert text.count("vector_unit:\n") == text.count("float_unit:\n") == 1
+    clock = '  clock: {value: 1 GHz, status: derived, source: "twice the array"}\n'
+    faster = text.replace("vector_unit:\n", f"vector_unit:\n{clock}").replace(
+        "float_unit:\n", f"float_unit:\n{clock}"
+    )
+    path = tmp_path / "fast_units.yaml"
+    path.write_text(faster)
+    base, fast = load_arch(CONFIGS / "multiprecision_16x16.yaml"), load_arch(path)
+    assert base.vector_unit is not None
+    assert fast.vector_unit is not None
+    assert base.float_unit is not None
+    assert fast.float_unit is not None
+    assert fast.vector_unit.operations_per_cycle == 2 * base.vector_unit.operations_per_cycle
+    assert fast.float_unit.macs_per_cycle == tuple(2 * rate for rate in base.float_unit.macs_per_cycle)

@@ -335,7 +335,9 @@ class VectorUnitConfig(Provenance):
     name: Name = "vector_unit"
     """Name in results; default vector_unit."""
     lanes: Count
-    """Operations per cycle."""
+    """Operations per cycle of its clock."""
+    clock: Frequency | None = None
+    """In Hz; default the chip's clock."""
     energy: OperationEnergy
     """Per operation, in pJ/op."""
     memory: Name
@@ -352,7 +354,7 @@ class FloatFormatConfig(Provenance):
     format: FormatName
     """The format; operands that it represents exactly run in it."""
     macs_per_cycle: Annotated[float, Field(gt=0, le=2**31)]
-    """Rate of the whole unit."""
+    """Rate of the whole unit, per cycle of its clock."""
     energy: MacEnergy
     """Per MAC, in pJ/MAC."""
 
@@ -366,6 +368,8 @@ class FloatUnitConfig(Provenance):
     """What it computes in."""
     path: Annotated[list[Name], Field(min_length=1)]
     """Memories that operands pass through, outermost first."""
+    clock: Frequency | None = None
+    """In Hz; default the chip's clock."""
     area: Area | None = None
     """In um2; default ``unmodelled``."""
     leakage: Leakage | None = None

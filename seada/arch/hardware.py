@@ -152,7 +152,10 @@ class Compute:
 
 @dataclass(frozen=True)
 class VectorUnit:
-    """Runs vector operators: lanes at one operation per cycle, fed from the memory `memory`."""
+    """Runs vector operators: lanes at one operation per cycle of its clock, fed from the memory `memory`.
+
+    `clock_ratio` is its clock over that of the chip.
+    """
 
     name: str
     lanes: int
@@ -160,6 +163,12 @@ class VectorUnit:
     memory: str
     area_um2: float = 0.0
     leakage_w: float = 0.0
+    clock_ratio: float = 1.0
+
+    @property
+    def operations_per_cycle(self) -> float:
+        """Operations per cycle of the chip's clock."""
+        return self.lanes * self.clock_ratio
 
 
 @dataclass(frozen=True)

@@ -77,8 +77,8 @@ def _build(config: cfg.ArchConfig, ledger: Ledger) -> Arch:
         clock_hz=clock_hz,
         nodes=tuple(nodes[name] for name in config.hierarchy),
         compute=_compute(config.compute, ledger.inside(config.compute)),
-        vector_unit=None if vector is None else _vector_unit(vector, ledger.inside(vector)),
-        float_unit=None if floating is None else _float_unit(floating, ledger.inside(floating)),
+        vector_unit=None if vector is None else _vector_unit(vector, clock_hz, ledger.inside(vector)),
+        float_unit=None if floating is None else _float_unit(floating, clock_hz, ledger.inside(floating)),
         constraints=Constraints(config.constraints.dataflow, spatial),
         prefetch_weights=config.policy.prefetch_weights,
         resident=config.policy.resident,
@@ -206,7 +206,12 @@ def _block(name: str, config: cfg.BlockConfig, path: str, ledger: Ledger) -> Blo
     return Block(name, area, leakage, config.gating, config.idle_fraction)
 
 
-def _vector_unit(config: cfg.VectorUnitConfig, ledger: Ledger) -> VectorUnit:
+def _ratio(clock: cfg.Number | None, path: str, clock_hz: float, ledger: Ledger) -> float:
+    """Clock of a unit over that of the chip."""
+    return 1.0 if clock is None else ledger.value(clock, path) / clock_hz
+
+
+def _vector_unit(config: cfg.VectorUnitConfig, clock_hz: float, ledger: Ledger) -> VectorUnit:
     return VectorUnit(
         name=config.name,
         lanes=config.lanes,
@@ -214,18 +219,20 @@ def _vector_unit(config: cfg.VectorUnitConfig, ledger: Ledger) -> VectorUnit:
         memory=config.memory,
         area_um2=ledger.value(config.area, "vector_unit.area"),
         leakage_w=ledger.value(config.leakage, "vector_unit.leakage"),
+        clock_ratio=_ratio(config.clock, "vector_unit.clock", clock_hz, ledger),
     )
 
 
-def _float_unit(config: cfg.FloatUnitConfig, ledger: Ledger) -> FloatUnit:
+def _float_unit(config: cfg.FloatUnitConfig, clock_hz: float, ledger: Ledger) -> FloatUnit:
     energies = [
         ledger.inside(row).value(row.energy, f"float_unit.formats[{index}].energy")
         for index, row in enumerate(config.formats)
     ]
+    ratio = _ratio(config.clock, "float_unit.clock", clock_hz, ledger)
     return FloatUnit(
         name=config.name,
         formats=tuple(parse_format(row.format) for row in config.formats),
-        macs_per_cycle=tuple(row.macs_per_cycle for row in config.formats),
+        macs_per_cycle=tuple(row.macs_per_cycle * ratio for row in config.formats),
         energy_pj_per_mac=tuple(energies),
         path=tuple(config.path),
         area_um2=ledger.value(config.area, "float_unit.area"),

@@ -165,13 +165,13 @@ class VectorModel:
         """Operations beside what the producer's group does already; time only beyond what it takes anyway."""
         group = self._groups[producer]
         group.operations += work.operations
-        needed = ceil(max(group.own_cycles, group.operations / unit.lanes))
+        needed = ceil(max(group.own_cycles, group.operations / unit.operations_per_cycle))
         added = max(0, needed - group.charged)
         group.charged += added
         return _Cost(
             latency_cycles=added,
             energy={"vector": work.operations * unit.energy_pj_per_op, "leakage": self._leakage(added)},
-            cycles={"compute": work.operations / unit.lanes},
+            cycles={"compute": work.operations / unit.operations_per_cycle},
             bound_by="vector" if added else "",
         )
 
@@ -215,7 +215,7 @@ class VectorModel:
         return sum(tensor_elements(self.network, name) for name in names)
 
     def _timed(self, operations: int, traffic: list[tuple[Memory, int, int]], unit: VectorUnit) -> _Cost:
-        cycles = {"compute": operations / unit.lanes}
+        cycles = {"compute": operations / unit.operations_per_cycle}
         energy = {"vector": operations * unit.energy_pj_per_op}
         for memory, reads, writes in traffic:
             energy[f"{memory.name}.vector"] = reads * memory.read_energy_pj + writes * memory.write_energy_pj
