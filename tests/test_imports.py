@@ -26,6 +26,7 @@ LAYERS = (
     {"precision"},
     {"system"},
     {"dse"},
+    {"validate"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},

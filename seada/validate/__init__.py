@@ -1,0 +1,1 @@
+"""Our numbers against references, silicon and slower programs of our own."""
