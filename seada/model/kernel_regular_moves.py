@@ -1,0 +1,247 @@
+"""What one transition of a regular nest moves between a level and its parent: amounts at both ends and on links.
+
+The numbers of ``work.amounts`` and ``work.links`` are those of the general walk: parent reads, parent writes,
+child reads, child writes (elements, bits, words each), then the words of the busiest instance for fills (parent,
+child) and drains (child, parent, parent's reads); per fanout hops, bits, additions, and bits of fills and drains.
+"""
+
+from __future__ import annotations
+
+from seada.model.jit import kernel
+from seada.model.kernel_chain import combinations, interval, last_interval, set_slots
+from seada.model.kernel_regular_axis import (
+    active,
+    add_one,
+    along_axis,
+    below,
+    clear_slots,
+    multiply_list,
+    start_list,
+    stays,
+)
+from seada.model.kernel_words import words_of
+from seada.model.nest_arrays import OUTPUT, Ints, Nest
+from seada.model.regular_arrays import Regular
+
+
+@kernel
+def slots_product(nest: Nest, first: int, stop: int) -> int:
+    """Instances of the slots from `first` to `stop`."""
+    count = 1
+    for s in range(first, stop):
+        count *= nest.slot_trips[s]
+    return count
+
+
+@kernel
+def sharers(nest: Nest, first: int, stop: int) -> int:
+    """Instances of the slots from `first` to `stop` that share each output."""
+    count = 1
+    for s in range(first, stop):
+        if not nest.relevant[OUTPUT, nest.slot_dim[s]]:
+            count *= nest.slot_trips[s]
+    return count
+
+
+@kernel
+def fill_of_inputs(
+    nest: Nest, o: int, level: int, low: int, split: int, j: int, first: bool, work: Regular, space: Ints
+) -> tuple[int, int]:
+    """(elements through the instances below the slots from `low` to `split`, the same at the parent)."""
+    union, kept = 1, 1
+    through = 1
+    for a in range(nest.axis_count[o]):
+        some, both = along_axis(nest, o, a, level, low, split, j, work, space)
+        union *= some
+        kept *= both
+    for d in range(nest.dims):
+        if not nest.relevant[o, d]:
+            through *= active(nest, o, level, d, low, split, work)
+    moved = union if first else union - kept
+    return moved * through, moved
+
+
+@kernel
+def children(nest: Nest, o: int, level: int, low: int, j: int, first: bool, work: Regular, space: Ints) -> None:
+    """Fills at the children of one parent: ``amounts[9..11]`` and the most words at one, ``amounts[13]``."""
+    start_list(work)
+    for a in range(nest.axis_count[o]):
+        along_axis(nest, o, a, level, low, low, j, work, space)
+        multiply_list(work)
+    copies = 1
+    for d in range(nest.dims):
+        if not nest.relevant[o, d]:
+            copies *= active(nest, o, level, d, low, nest.slots_above[o, level], work)
+    count_children(nest, nest.memory[o, level], nest.element_bits[o], copies, 9, 13, first, work)
+
+
+@kernel
+def count_children(
+    nest: Nest, memory: int, bits: int, copies: int, place: int, peak: int, first: bool, work: Regular
+) -> None:
+    """Elements, bits, words and most words of the tiles in ``work.list``, what is kept left out."""
+    for i in range(work.lengths[0]):
+        elements = work.list[i, 0] - (0 if first else work.list[i, 1])
+        words = words_of(nest, memory, elements, bits)
+        times = work.list[i, 2] * copies
+        work.amounts[place] += elements * times
+        work.amounts[place + 1] += elements * times * bits
+        work.amounts[place + 2] += words * times
+        work.amounts[peak] = max(work.amounts[peak], words)
+
+
+@kernel
+def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regular, space: Ints) -> None:
+    """Fill of weight or input at level `level` at one transition, for all parents."""
+    parent = level - 1
+    low = nest.slots_above[o, parent]
+    bits = nest.element_bits[o]
+    _, elements = fill_of_inputs(nest, o, level, low, low, j, first, work, space)
+    if elements == 0:
+        return
+    parents = slots_product(nest, 0, low)
+    amounts, links = work.amounts, work.links
+    amounts[0] = elements
+    amounts[1] = elements * bits
+    amounts[2] = words_of(nest, nest.memory[o, parent], elements, bits)
+    amounts[12] = amounts[2]
+    children(nest, o, level, low, j, first, work, space)
+    for f in range(nest.fanouts_above[o, parent], nest.fanouts_above[o, level]):
+        split = nest.first_slot[f]
+        hops = elements
+        if nest.link_is_mesh[f]:
+            split = nest.first_slot[f + 1]
+        if split > low:
+            hops, _ = fill_of_inputs(nest, o, level, low, split, j, first, work, space)
+        links[f, 0] = hops
+        links[f, 1] = hops * bits
+        links[f, 3] = elements * bits
+    for k in range(12):
+        amounts[k] *= parents
+    for f in range(nest.fanouts):
+        for k in range(3):
+            links[f, k] *= parents
+
+
+@kernel
+def parent_leaves(nest: Nest, level: int, j: int, work: Regular) -> bool:
+    """Whether the output tile of the parent of `level` changes at the transition."""
+    parent = level - 1
+    if parent == 0:
+        return False
+    for d in range(nest.dims):
+        if not nest.relevant[OUTPUT, d] or stays(nest, work, d, nest.cut[OUTPUT, parent, d], j):
+            continue
+        if work.plain[d]:
+            return True
+        cut = nest.cut[OUTPUT, parent, d]
+        start, _ = interval(nest, d, cut, work.after, work.slots)
+        before, _, _, _ = last_interval(nest, d, OUTPUT, parent, parent, work.before, work.slots, j)
+        if start != before:
+            return True
+    return False
+
+
+@kernel
+def output_tiles(nest: Nest, d: int, level: int, leaves: bool, drains: bool, j: int, work: Regular) -> tuple[int, int]:
+    """(elements, those that stay) along d of the tiles that drain, or fill; ``work.one`` lists single tiles."""
+    low = nest.slots_above[OUTPUT, level - 1]
+    high = nest.slots_above[OUTPUT, level]
+    cut = nest.cut[OUTPUT, level, d]
+    total = combinations(nest, d, low, high)
+    work.lengths[2] = 0
+    if work.plain[d]:
+        size = below(nest, d, cut)
+        kept = size if not leaves and stays(nest, work, d, cut, j) else 0
+        add_one(work, size, kept, total)
+        return total * size, total * kept
+    elements, staying = 0, 0
+    outer = level - 1 if leaves else level
+    for code in range(total):
+        if total > 1:
+            set_slots(nest, d, low, high, code, work.slots)
+        start, size = interval(nest, d, cut, work.after, work.slots)
+        before, old, _, _ = last_interval(nest, d, OUTPUT, outer, level, work.before, work.slots, j)
+        same = 0
+        if drains:
+            same = old if not leaves and size > 0 and start == before else 0
+            size = old if leaves or size > 0 else 0
+        elif size > 0 and not leaves and old > 0 and start == before:
+            same = size
+        if size > 0:
+            add_one(work, size, same, 1)
+            elements += size
+            staying += same
+    if total > 1:
+        clear_slots(nest, work)
+    return elements, staying
+
+
+@kernel
+def output_list(nest: Nest, level: int, leaves: bool, drains: bool, j: int, work: Regular) -> int:
+    """Elements of the output tiles below one parent that drain, or fill; their list goes to ``work.list``."""
+    start_list(work)
+    whole, staying = 1, 1
+    for d in range(nest.dims):
+        if nest.relevant[OUTPUT, d]:
+            some, same = output_tiles(nest, d, level, leaves, drains, j, work)
+            multiply_list(work)
+            whole *= some
+            staying *= same
+    return whole - staying
+
+
+@kernel
+def output_move(
+    nest: Nest, level: int, j: int, final: bool, done: bool, due: bool, work: Regular
+) -> int:
+    """Drain and fill of the output at level `level` at one transition, for all parents.
+
+    `done`: the sums that drain include everything; `due`: sums that come back are not at zero; `final`: the last
+    drain of the layer.
+
+    Returns
+    -------
+    elements filled at all children, were each of those that share them filled
+    """
+    parent = level - 1
+    low, high = nest.slots_above[OUTPUT, parent], nest.slots_above[OUTPUT, level]
+    leaves = final or parent_leaves(nest, level, j, work)
+    drained = output_list(nest, level, leaves, True, j, work)
+    if drained == 0:
+        return 0
+    sharing = sharers(nest, low, high)
+    amounts, links = work.amounts, work.links
+    accumulator = nest.element_bits[OUTPUT]
+    own = nest.output_bits if done and sharing == 1 else accumulator
+    bits = nest.output_bits if done else accumulator
+    inner, outer = nest.memory[OUTPUT, level], nest.memory[OUTPUT, parent]
+    count_children(nest, inner, own, sharing, 6, 14, False, work)
+    amounts[3] = drained
+    amounts[4] = drained * bits
+    amounts[5] = words_of(nest, outer, drained, bits)
+    amounts[15] = amounts[5]
+    filled = 0
+    if due and not final:
+        filled = output_list(nest, level, leaves, False, j, work)
+        count_children(nest, inner, accumulator, 1, 9, 13, False, work)
+        amounts[0] = filled
+        amounts[1] = filled * accumulator
+        amounts[2] = words_of(nest, outer, filled, accumulator)
+        amounts[12] = amounts[2]
+    for f in range(nest.fanouts_above[OUTPUT, parent], nest.fanouts_above[OUTPUT, level]):
+        before = sharers(nest, low, nest.first_slot[f])
+        here = sharers(nest, nest.first_slot[f], nest.first_slot[f + 1])
+        hops = drained * (before * here if nest.link_is_mesh[f] else before)
+        links[f, 0] = hops + filled
+        links[f, 1] = hops * bits + filled * accumulator
+        links[f, 2] = drained * before * (here - 1)
+        links[f, 3] = filled * accumulator
+        links[f, 4] = drained * bits
+    parents = slots_product(nest, 0, low)
+    for k in range(12):
+        amounts[k] *= parents
+    for f in range(nest.fanouts):
+        for k in range(3):
+            links[f, k] *= parents
+    return filled * parents
