@@ -14,7 +14,9 @@ from seada.arch.hardware import Fanout, Node, Setup
 from seada.errors import InfeasibleError
 from seada.mapping.check import check
 from seada.mapping.nest import Mapping
-from seada.model.count import count
+from seada.model.count import count, count_by_walk
+from seada.model.flatten import flatten
+from seada.model.regular import regular_counts
 from seada.oracle.walk import walk
 from seada.workload.build import conv, matmul
 from seada.workload.layer import Layer
@@ -28,6 +30,7 @@ SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "deran
 def compare(problem: Problem) -> None:
     layer, hardware, mapping = problem
     expected, expected_timing = walk(layer, hardware, mapping)
+    assert count_by_walk(layer, hardware, mapping) == (expected, expected_timing)
     counts, timing = count(layer, hardware, mapping)
     for node, ours, theirs in zip(hardware.arch.memories, counts.memories, expected.memories, strict=True):
         assert ours == theirs, node.name
@@ -44,6 +47,16 @@ def test_every_counter_equals_the_interpreter(problem: Problem) -> None:
 @settings(max_examples=50, **SETTINGS)
 @given(split_sums())
 def test_split_sums_equal_the_interpreter(problem: Problem) -> None:
+    compare(problem)
+
+
+def test_the_closed_form_covers_ragged_convolutions_on_an_array() -> None:
+    layer = conv("c", outputs=[7, 5], kernel=[3, 3], K=5, C=4, stride=[2, 1], pad=[1, 1])
+    hardware = setup(memory("m0"), memory("m1", word_bits=24), fanout("f", 4), memory("m2"))
+    text = "W@m0 I@m0 O@m0 K:3 P:2 I@m1 O@m1 C:3 R:2 Q:2@f.x W@m2 I@m2 O@m2 C:1 Q:1 K:1 R:1 P:1 S:1"
+    problem = (layer, hardware, nest(text))
+    assert check(*problem) == []
+    assert regular_counts(flatten(*problem)) is not None
     compare(problem)
 
 

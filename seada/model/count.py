@@ -13,6 +13,8 @@ from seada.model.counts import Access, Counts, LinkCount, Timing
 from seada.model.flatten import flatten, port_names
 from seada.model.kernel_walk import FIRST, LAST, run
 from seada.model.nest_arrays import WORK, Ints, Nest, Work, empty_record
+from seada.model.regular import regular_counts
+from seada.model.regular_arrays import Regular
 from seada.workload.layer import Layer
 
 _NO_ACCESS = Access()
@@ -33,15 +35,37 @@ def count(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing]
 
 def count_with_ports(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing, dict[str, float]]:
     """As `count`, with the cycles that each limited port is busy at its busiest instance."""
+    nest = _flatten(layer, setup, mapping)
+    known = regular_counts(nest)
+    if known is not None:
+        return _counts(setup, nest, known), *_regular_timing(setup, nest, known)
+    return _walk(layer, setup, nest)
+
+
+def count_by_walk(layer: Layer, setup: Setup, mapping: Mapping) -> tuple[Counts, Timing]:
+    """As `count`, by the general walk also where the closed form of regular nests would do."""
+    counts, timing, _ = _walk(layer, setup, _flatten(layer, setup, mapping))
+    return counts, timing
+
+
+def _flatten(layer: Layer, setup: Setup, mapping: Mapping) -> Nest:
     try:
-        nest = flatten(layer, setup, mapping)
+        return flatten(layer, setup, mapping)
+    except OverflowError as error:
+        raise _too_large(layer, error) from error
+
+
+def _walk(layer: Layer, setup: Setup, nest: Nest) -> tuple[Counts, Timing, dict[str, float]]:
+    try:
         work, space = _scratch(int(nest.span))
         body = int(run(nest, work, space))
     except OverflowError as error:
-        raise InfeasibleError(
-            f"this mapping of {layer.name} is too large to count exactly: {error}"
-        ) from error
+        raise _too_large(layer, error) from error
     return _counts(setup, nest, work), *_timing(setup, nest, work, body)
+
+
+def _too_large(layer: Layer, error: OverflowError) -> InfeasibleError:
+    return InfeasibleError(f"this mapping of {layer.name} is too large to count exactly: {error}")
 
 
 _THREAD = local()
@@ -92,10 +116,25 @@ def _counts(setup: Setup, nest: Nest, work: Work) -> Counts:
 
 
 def _timing(setup: Setup, nest: Nest, work: Work, body: int) -> tuple[Timing, dict[str, float]]:
-    ticks = int(nest.ticks_per_cycle)
     traffic = work.traffic[0, : nest.ports]
     body = max(body, int(traffic.max(initial=0)))
-    extremes = [_extreme(nest, work, FIRST, 1), _extreme(nest, work, LAST, 3)]
+    extremes = (_extreme(nest, work, FIRST, 1), _extreme(nest, work, LAST, 3))
+    used = slice(int(nest.timing_levels))
+    first = work.loads[FIRST, used, 1, : nest.ports].sum(axis=0)
+    last = work.loads[LAST, used, 3, : nest.ports].sum(axis=0)
+    return _add_up(setup, nest, work, body, extremes, traffic + first + last)
+
+
+def _regular_timing(setup: Setup, nest: Nest, work: Regular) -> tuple[Timing, dict[str, float]]:
+    busy = work.traffic[: nest.ports] + work.busy_ends[: nest.ports]
+    return _add_up(setup, nest, work, int(work.body), (int(work.extreme[0]), int(work.extreme[1])), busy)
+
+
+def _add_up(
+    setup: Setup, nest: Nest, work: Work | Regular, body: int, extremes: tuple[int, int], busy: Ints
+) -> tuple[Timing, dict[str, float]]:
+    """The latency from its parts in ticks, and the cycles that each port is busy."""
+    ticks = int(nest.ticks_per_cycle)
     once = sum(
         int(nest.ramp_cycles[o])
         for o in range(3)
@@ -110,11 +149,7 @@ def _timing(setup: Setup, nest: Nest, work: Work, body: int) -> tuple[Timing, di
         ramp=float(once),
         compute=float(int(work.steps[0]) * setup.mode.cycles_per_step),
     )
-    used = slice(int(nest.timing_levels))
-    first = work.loads[FIRST, used, 1, : nest.ports].sum(axis=0)
-    last = work.loads[LAST, used, 3, : nest.ports].sum(axis=0)
-    busy = (traffic + first + last) / ticks
-    return timing, dict(zip(port_names(setup), map(float, busy), strict=True))
+    return timing, dict(zip(port_names(setup), map(float, busy / ticks), strict=True))
 
 
 def _extreme(nest: Nest, work: Work, handle: int, kind: int) -> int:
@@ -123,4 +158,4 @@ def _extreme(nest: Nest, work: Work, handle: int, kind: int) -> int:
     return max(int(ports.max(initial=0)), int(work.chain[:, handle].max(initial=0)))
 
 
-__all__ = ["count", "count_with_ports"]
+__all__ = ["count", "count_by_walk", "count_with_ports"]

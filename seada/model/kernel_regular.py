@@ -1,11 +1,13 @@
 """Exact counts and cycles of regular nests in closed form, by kinds of transitions.
 
-Regular is a nest in which sums that share an output always work together (no reduction dimension is ragged in
-space) and meet on their way (every fanout between multicasts and reduces what it has to); the smaller conditions
-are in `is_regular`. All else is left to the general walk. Both follow docs/model.md.
+Regular is a nest in which instances that keep sums of one output always work together (no reduction
+dimension is ragged in space above the output's innermost keep) and all sums meet on their way (every fanout
+between multicasts and reduces what it has to); the smaller conditions are in `is_regular`. All else is left
+to the general walk. Both follow docs/model.md.
 
-Transitions are told apart by the loop that advances and the state above it; steps by the transitions before and
-after them. A step's time needs the pass below it, so steps are listed from outside in and timed from inside out.
+Transitions are told apart by the loop that advances and the state above it; steps by the transitions before
+and after them. A step's time needs the pass below it, so steps are listed from outside in and timed from
+inside out.
 """
 
 from __future__ import annotations
@@ -87,8 +89,11 @@ def macs_are_regular(nest: Nest, o: int) -> bool:
 @kernel
 def is_regular(nest: Nest) -> bool:
     """Whether the closed form holds for this nest."""
-    if nest.uneven_sums:
-        return False
+    kept = nest.slots_above[OUTPUT, nest.levels[OUTPUT] - 2]
+    for s in range(kept):
+        d = nest.slot_dim[s]
+        if nest.uneven[d] and not nest.relevant[OUTPUT, d]:
+            return False
     for d in range(nest.dims):
         if nest.levels[1] == 2 and nest.border[d]:
             return False
@@ -103,9 +108,8 @@ def is_regular(nest: Nest) -> bool:
                     return False
         if not macs_are_regular(nest, o):
             return False
-    if nest.levels[OUTPUT] > 2 and sharers(nest, 0, nest.slots_above[OUTPUT, nest.levels[OUTPUT] - 3]) > 1:
-        return False
-    return True
+    outside = nest.slots_above[OUTPUT, max(0, nest.levels[OUTPUT] - 3)]
+    return nest.levels[OUTPUT] == 2 or sharers(nest, 0, outside) == 1
 
 
 @kernel
@@ -185,7 +189,11 @@ def move(
     for o in range(3):
         work.moves[handle, o] = handle == FIRST
         for level in range(1, nest.levels[o] - 1):
-            if j > nest.changes_at[o, level] or (o == OUTPUT and handle == FIRST) or (o < OUTPUT and handle == LAST):
+            if (
+                j > nest.changes_at[o, level]
+                or (o == OUTPUT and handle == FIRST)
+                or (o < OUTPUT and handle == LAST)
+            ):
                 continue
             work.amounts[:] = 0
             work.links[:] = 0
@@ -337,9 +345,9 @@ def time_level(nest: Nest, g: int, item: int, work: Regular) -> None:
     busiest = work.item_ticks[item]
     for o in range(3):
         level = nest.levels[o] - 2
-        if nest.timing_level[o, level] == g and not nest.double_buffered[o, level]:
-            if work.moves[work.item_enter[item], o]:
-                busiest += nest.ramp_cycles[o] * nest.ticks_per_cycle
+        single = nest.timing_level[o, level] == g and not nest.double_buffered[o, level]
+        if single and work.moves[work.item_enter[item], o]:
+            busiest += nest.ramp_cycles[o] * nest.ticks_per_cycle
     for p in range(ports):
         busy = work.item_traffic[item, p]
         if not last:
@@ -347,8 +355,8 @@ def time_level(nest: Nest, g: int, item: int, work: Regular) -> None:
         if not first:
             busy += work.loads[into + DOUBLE_DRAIN * ports + p]
         busiest = max(busiest, busy)
-        single = work.loads[into + SINGLE_FILL * ports + p] + work.loads[out + SINGLE_DRAIN * ports + p]
-        work.item_traffic[item, p] = busy + single
+        alone = work.loads[into + SINGLE_FILL * ports + p] + work.loads[out + SINGLE_DRAIN * ports + p]
+        work.item_traffic[item, p] = busy + alone
     fills = most(work, into + SINGLE_FILL * ports, ports)
     drains = most(work, out + SINGLE_DRAIN * ports, ports)
     work.item_ticks[item] = fills + busiest + drains
@@ -411,7 +419,7 @@ def sum_up(nest: Nest, work: Regular) -> None:
 
 @kernel
 def count_regular(nest: Nest, work: Regular, space: Ints) -> bool:
-    """Counters, traffic and times of a nest, into `work`; False if it is not regular or has too many kinds."""
+    """Counters, traffic and times of a nest, into `work`; False if it is not regular or too varied."""
     if not is_regular(nest):
         return False
     for o in range(3):

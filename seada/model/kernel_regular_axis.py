@@ -82,7 +82,7 @@ def multiply_list(work: Regular) -> None:
 
 @kernel
 def locate(nest: Nest, o: int, level: int, d: int, j: int, work: Regular, part: int) -> None:
-    """(start, size) along d after and before the transition at j, into ``now`` and ``then`` from `part` on."""
+    """(start, size) along d after and before the transition at j, into ``now`` and ``then``."""
     if d < 0:
         work.now[part], work.now[part + 1] = 0, 1
         work.then[part], work.then[part + 1] = 0, 1
@@ -120,10 +120,11 @@ def axis_plain(nest: Nest, o: int, a: int, work: Regular) -> bool:
 def along_axis(
     nest: Nest, o: int, a: int, level: int, low: int, split: int, j: int, work: Regular, space: Ints
 ) -> tuple[int, int]:
-    """(union, part of it that all who need it had before) of the instances between slots `split` and the level.
+    """(union, part of it that all who need it had before) of the instances between slots `split` and the
+    level.
 
-    Summed over the coordinates of the slots from `low` to `split`. ``work.one`` becomes the list of the single
-    instances' (tile, overlap).
+    Summed over the coordinates of the slots from `low` to `split`. ``work.one`` becomes the list of the
+    single instances' (tile, overlap).
     """
     d1, d2 = nest.axis_dim[o, a, 0], nest.axis_dim[o, a, 1]
     high = nest.slots_above[o, level]
@@ -140,7 +141,11 @@ def along_axis(
     width = combinations(nest, d1, low, high)
     if d2 >= 0:
         width *= combinations(nest, d2, low, high)
-    apart = d2 < 0 or split == high or combinations(nest, d1, split, high) * combinations(nest, d2, split, high) == 1
+    apart = (
+        d2 < 0
+        or split == high
+        or combinations(nest, d1, split, high) * combinations(nest, d2, split, high) == 1
+    )
     union = 0
     kept = 0
     if apart:

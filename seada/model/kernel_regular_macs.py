@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seada.model.jit import kernel
 from seada.model.kernel_chain import interval
-from seada.model.kernel_regular_axis import add_one, multiply_list, start_list
+from seada.model.kernel_regular_axis import active, add_one, multiply_list, start_list
 from seada.model.kernel_regular_moves import sharers
 from seada.model.kernel_regular_states import LAST_ONE, ZERO
 from seada.model.kernel_words import words_of
@@ -48,7 +48,9 @@ def split_sizes(work: Regular, count: int, step: int, apart: bool) -> int:
 
 
 @kernel
-def plain_steps(nest: Nest, o: int, d: int, entry: int, extent: int, low: int, everywhere: bool, work: Regular) -> None:
+def plain_steps(
+    nest: Nest, o: int, d: int, entry: int, extent: int, low: int, everywhere: bool, work: Regular
+) -> None:
     """As `dimension_steps` where no trip is ragged."""
     size, copies = 1, 1
     for c in range(entry, nest.chain_length[d]):
@@ -67,10 +69,11 @@ def plain_steps(nest: Nest, o: int, d: int, entry: int, extent: int, low: int, e
 def dimension_steps(
     nest: Nest, o: int, d: int, entry: int, extent: int, low: int, everywhere: bool, work: Regular
 ) -> None:
-    """List along d of the elements that the slots from `low` on touch in a step, with the number of such steps.
+    """List along d of the elements that the slots from `low` on touch in a step, with the number of such
+    steps.
 
-    Over the loops from chain entry `entry` on, of a block of that extent; `everywhere` adds up the coordinates of
-    the slots before `low` too, else only the first counts. The list is ``work.one``.
+    Over the loops from chain entry `entry` on, of a block of that extent; `everywhere` adds up the
+    coordinates of the slots before `low` too, else only the first counts. The list is ``work.one``.
     """
     work.lengths[2] = 0
     if not nest.uneven[d]:
@@ -126,8 +129,8 @@ def inner_points(nest: Nest, d: int, entry: int, extent: int, low: int) -> int:
 
 @kernel
 def all_steps(nest: Nest, o: int, low: int, work: Regular) -> None:
-    """List in ``work.list`` of the elements of a step at one instance outside slot `low`, over the whole layer
-    and all instances.
+    """List in ``work.list`` of the elements of a step at one instance outside slot `low`, over the whole
+    layer and all instances.
     """
     start_list(work)
     for d in range(nest.dims):
@@ -174,7 +177,9 @@ def total_through(nest: Nest, o: int, split: int, work: Regular) -> int:
     """Elements of all steps through the instances outside slot `split`."""
     total = 1
     for d in range(nest.dims):
-        dimension_steps(nest, o, d, 0, nest.extent[d], nest.slots if nest.relevant[o, d] else split, True, work)
+        dimension_steps(
+            nest, o, d, 0, nest.extent[d], nest.slots if nest.relevant[o, d] else split, True, work
+        )
         steps = 0
         for i in range(work.lengths[2]):
             steps += work.one[i, 0] * work.one[i, 2]
@@ -230,10 +235,8 @@ def count_output_macs(nest: Nest, work: Regular) -> None:
             dimension_steps(nest, OUTPUT, d, 0, nest.extent[d], low, True, work)
             multiply_list(work)
     counts = work.counts[OUTPUT, level]
-    sums = 0
     for i in range(work.lengths[0]):
         elements, copies = work.list[i, 0], work.list[i, 2] * sharing
-        sums += elements * copies
         words = words_of(nest, memory, elements, wide)
         last = words_of(nest, memory, elements, narrow)
         counts[3] += elements * copies * steps
@@ -247,22 +250,51 @@ def count_output_macs(nest: Nest, work: Regular) -> None:
         counts[0] -= work.unread
         counts[1] -= work.unread * wide
         counts[2] -= work.unread // each * words_of(nest, memory, each, wide)
-    count_output_links(nest, level, low, sums, steps, work)
+    count_output_links(nest, level, low, work)
 
 
 @kernel
-def count_output_links(nest: Nest, level: int, low: int, sums: int, steps: int, work: Regular) -> None:
-    """Hops and additions of the sums of all MACs; `sums` of them in each of the `steps` of the reduction."""
+def last_through(nest: Nest, split: int, work: Regular) -> int:
+    """As `total_through` of the output, over the last steps of the reduction only."""
+    total = 1
+    for d in range(nest.dims):
+        if nest.relevant[OUTPUT, d]:
+            dimension_steps(nest, OUTPUT, d, 0, nest.extent[d], nest.slots, True, work)
+            steps = 0
+            for i in range(work.lengths[2]):
+                steps += work.one[i, 0] * work.one[i, 2]
+            total *= steps
+            continue
+        extent = nest.extent[d]
+        for c in range(nest.chain_length[d]):
+            step = nest.chain_step[d, c]
+            if not nest.chain_is_slot[d, c]:
+                last = (extent + step - 1) // step - 1
+                work.after[nest.chain_index[d, c]] = last
+                extent -= last * step
+            extent = min(extent, step)
+        total *= active(nest, OUTPUT, nest.levels[OUTPUT] - 1, d, 0, split, work)
+    return total
+
+
+@kernel
+def count_output_links(nest: Nest, level: int, low: int, work: Regular) -> None:
+    """Hops and additions of the sums of all MACs; what leaves a fanout instance is one less than its
+    additions.
+    """
     wide = nest.element_bits[OUTPUT]
-    narrow = nest.output_bits if sharers(nest, 0, low) == 1 else wide
+    saved = wide - nest.output_bits if sharers(nest, 0, low) == 1 else 0
     links = work.link_counts[OUTPUT]
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts):
-        before = sharers(nest, low, nest.first_slot[f])
-        here = sharers(nest, nest.first_slot[f], nest.first_slot[f + 1])
-        hops = sums * (before * here if nest.link_is_mesh[f] else before)
-        links[f, 0] += hops * steps
-        links[f, 1] += hops * ((steps - 1) * wide + narrow)
-        links[f, 2] += sums * before * (here - 1) * steps
+        outside = total_through(nest, OUTPUT, nest.first_slot[f], work)
+        inside = total_through(nest, OUTPUT, nest.first_slot[f + 1], work)
+        split = nest.first_slot[f + 1 if nest.link_is_mesh[f] else f]
+        hops = inside if nest.link_is_mesh[f] else outside
+        links[f, 0] += hops
+        links[f, 1] += hops * wide
+        if saved != 0:
+            links[f, 1] -= last_through(nest, split, work) * saved
+        links[f, 2] += inside - outside
 
 
 @kernel

@@ -1,8 +1,10 @@
-"""What one transition of a regular nest moves between a level and its parent: amounts at both ends and on links.
+"""What one transition of a regular nest moves between a level and its parent: amounts at both ends and on
+links.
 
-The numbers of ``work.amounts`` and ``work.links`` are those of the general walk: parent reads, parent writes,
-child reads, child writes (elements, bits, words each), then the words of the busiest instance for fills (parent,
-child) and drains (child, parent, parent's reads); per fanout hops, bits, additions, and bits of fills and drains.
+The numbers of ``work.amounts`` and ``work.links`` are those of the general walk: parent reads, parent
+writes, child reads, child writes (elements, bits, words each), then the words of the busiest instance for
+fills (parent, child) and drains (child, parent, parent's reads); per fanout hops, bits, additions, and bits
+of fills and drains.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ def fill_of_inputs(
 
 
 @kernel
-def children(nest: Nest, o: int, level: int, low: int, j: int, first: bool, work: Regular, space: Ints) -> None:
+def children(
+    nest: Nest, o: int, level: int, low: int, j: int, first: bool, work: Regular, space: Ints
+) -> None:
     """Fills at the children of one parent: ``amounts[9..11]`` and the most words at one, ``amounts[13]``."""
     start_list(work)
     for a in range(nest.axis_count[o]):
@@ -143,8 +147,12 @@ def parent_leaves(nest: Nest, level: int, j: int, work: Regular) -> bool:
 
 
 @kernel
-def output_tiles(nest: Nest, d: int, level: int, leaves: bool, drains: bool, j: int, work: Regular) -> tuple[int, int]:
-    """(elements, those that stay) along d of the tiles that drain, or fill; ``work.one`` lists single tiles."""
+def output_tiles(
+    nest: Nest, d: int, level: int, leaves: bool, drains: bool, j: int, work: Regular
+) -> tuple[int, int]:
+    """(elements, those that stay) along d of the tiles that drain, or fill; ``work.one`` lists single
+    tiles.
+    """
     low = nest.slots_above[OUTPUT, level - 1]
     high = nest.slots_above[OUTPUT, level]
     cut = nest.cut[OUTPUT, level, d]
@@ -192,13 +200,11 @@ def output_list(nest: Nest, level: int, leaves: bool, drains: bool, j: int, work
 
 
 @kernel
-def output_move(
-    nest: Nest, level: int, j: int, final: bool, done: bool, due: bool, work: Regular
-) -> int:
+def output_move(nest: Nest, level: int, j: int, final: bool, done: bool, due: bool, work: Regular) -> int:
     """Drain and fill of the output at level `level` at one transition, for all parents.
 
-    `done`: the sums that drain include everything; `due`: sums that come back are not at zero; `final`: the last
-    drain of the layer.
+    `done`: the sums that drain include everything; `due`: sums that come back are not at zero; `final`: the
+    last drain of the layer.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Kinds of blocks along each dimension, and kinds of positions of the odometer that they combine to.
 
-A *block* of a dimension is what is left of it below some of its temporal loops. Blocks that differ only in where
-they start are one *kind*: all of them where nothing is ragged and no window touches padding. A *state* is a kind
-of position above a loop: a kind of block per dimension, and whether the reduction loops passed are all at zero or
-all at their last iteration.
+A *block* of a dimension is what is left of it below some of its temporal loops. Blocks that differ only in
+where they start are one *kind*: all of them where nothing is ragged and no window touches padding. A
+*state* is a kind of position above a loop: a kind of block per dimension, and whether the reduction loops
+passed are all at zero or all at their last iteration.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ def find_kinds(nest: Nest, work: Regular, last: int) -> bool:
 
 @kernel
 def loop_runs(nest: Nest, j: int, work: Regular) -> int:
-    """Split loop j at the position ``work.after`` into runs of iterations that behave alike, into ``work.runs``.
+    """Split loop j at the position ``work.after`` into runs of iterations that behave alike, into
+    ``work.runs``.
 
     Returns the number of runs, negative if there is no room for them.
     """
@@ -175,7 +176,8 @@ def add_part(
 
 @kernel
 def split_state(nest: Nest, work: Regular, depth: int, s: int, part: int) -> int:
-    """Parts of the next loop in state s, from number `part` on; returns the next free number, -1 without room.
+    """Parts of the next loop in state s, from number `part` on; returns the next free number, -1 without
+    room.
 
     The first and the last iteration of a reduction loop stand alone.
     """

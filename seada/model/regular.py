@@ -27,4 +27,8 @@ def scratch(span: int) -> tuple[Regular, Ints]:
 def regular_counts(nest: Nest) -> Any | None:
     """The scratch record with all counters of a nest, or None if the nest is not regular."""
     work, space = scratch(int(nest.span))
-    return work if count_regular(nest, work, space) else None
+    try:
+        return work if count_regular(nest, work, space) else None
+    except OverflowError:  # more kinds of tiles than there is room for, met half way
+        space[:] = 0
+        return None

@@ -25,7 +25,10 @@ _FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("loops_of", (DIMS, TEMPORAL + 1)),  # temporal loops of a dimension, outermost first
     ("loop_entry", (TEMPORAL + 1,)),  # place of a temporal loop in the chain of its dimension
     ("passed", (DIMS, TEMPORAL + 2)),  # loops of the dimension among the first j
-    ("kinds_at", (DIMS, TEMPORAL + 2)),  # kinds of blocks of d below c of its loops: kinds_at[d, c] .. [d, c + 1]
+    (
+        "kinds_at",
+        (DIMS, TEMPORAL + 2),
+    ),  # kinds of blocks of d below c of its loops: kinds_at[d, c] .. [d, c + 1]
     ("parent", (KINDS,)),
     ("index", (KINDS,)),  # first iteration of the run that the kind stands for
     ("length", (KINDS,)),  # iterations in the run
