@@ -21,7 +21,7 @@ LAYERS = (
     {"arch"},
     {"mapping"},
     {"model"},
-    {"oracle"},
+    {"oracle", "peers"},
     {"mapper"},
     {"precision"},
     {"system"},

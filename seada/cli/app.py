@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from seada.cli import file_commands, layer_commands, machine_commands, network_commands
+from seada.cli import file_commands, layer_commands, machine_commands, network_commands, validate_commands
 
 app = typer.Typer(
     name="seada",
@@ -40,6 +40,7 @@ for _command in (
     layer_commands.map_layer,
     layer_commands.evaluate,
     network_commands.select,
+    validate_commands.validate,
     file_commands.show,
     file_commands.check,
     file_commands.schema,

@@ -1,0 +1,1 @@
+"""The counting rules of other tools, as switches: for comparison only, with mappings of whole trips."""
