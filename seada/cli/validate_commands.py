@@ -24,7 +24,7 @@ def validate(
         str | None,
         typer.Argument(
             metavar="[SUITE]",
-            help="timeloop, factorflow, accelforge, bitfusion, cacti, silicon, oracle or events; default all.",
+            help="timeloop, factorflow, accelforge, bitfusion, cacti, silicon, oracle, events; default all.",
         ),
     ] = None,
     data: Annotated[

@@ -28,22 +28,33 @@ class Convention:
 
     Attributes
     ----------
-    drain : ``read`` where an output tile that leaves is read, ``free`` where it is not
-    returning : sums that come back below a reducing fanout: ``one`` instance continues, or ``every`` is filled
-    words : ``whole`` words per step and instance; ``blocks``: rounded up once per operand, action and run;
-        ``fractional``; ``value``: one word a value
-    width : partial sums at ``accumulator`` width until complete, or all outputs at a ``single`` width
-    windows : sliding windows fetch ``exact`` differences; ``displacement``: the overlap is kept only while the
-        displacement repeats; ``none``
-    stationarity : over the ``whole`` nest; ``none``: every loop above a keep fetches again; ``outward``: the
-        first level outward with a loop decides, its innermost loop is free if irrelevant
-    multicast : one read for the ``union`` of what instances need, for ``equal`` tiles of one fanout, or along
-        ``irrelevant`` dimensions
-    ragged : ``true`` remainders, or trips ``padded``
-    padding : ``absent``, or moved and stored like ``data``
-    capacity : all ``buffers`` in whole words, or one ``tile`` in values
-    cycles : the ``recurrence`` with fills and drains; ``overlap``: the slowest of compute and every port, reads
-        and writes on their own limits; ``halves``: the same, reads and writes on half the bandwidth each
+    drain
+        ``read`` where an output tile that leaves is read, ``free`` where it is not.
+    returning
+        Sums that come back below a reducing fanout: ``one`` instance continues, or ``every`` one is filled.
+    words
+        ``whole`` words per step and instance; ``blocks``: rounded up once per operand, action and run;
+        ``fractional``; ``value``: one word a value.
+    width
+        Partial sums at ``accumulator`` width until complete, or all outputs at a ``single`` width.
+    windows
+        Sliding windows fetch ``exact`` differences; ``displacement``: the overlap is kept only while the
+        displacement repeats; ``none``.
+    stationarity
+        Over the ``whole`` nest; ``none``: every loop above a keep fetches again; ``outward``: the first level
+        outward with a loop decides, its innermost loop is free if irrelevant.
+    multicast
+        One read for the ``union`` of what instances need, for ``equal`` tiles of one fanout, or along
+        ``irrelevant`` dimensions.
+    ragged
+        ``true`` remainders, or trips ``padded``.
+    padding
+        ``absent``, or moved and stored like ``data``.
+    capacity
+        All ``buffers`` in whole words, or one ``tile`` in values.
+    cycles
+        The ``recurrence`` with fills and drains; ``overlap``: the slowest of compute and every port, reads
+        and writes on their own limits; ``halves``: the same, reads and writes on half the bandwidth each.
     """
 
     drain: str = "read"

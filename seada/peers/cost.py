@@ -13,7 +13,7 @@ from seada.mapping.nest import Mapping
 from seada.model.cost import Cost
 from seada.model.counts import Access, Counts, LinkCount, Timing
 from seada.model.evaluate import cost_of, leakage_pj
-from seada.peers.convention import ALLOWED, DEFAULT, Convention
+from seada.peers.convention import DEFAULT, Convention
 from seada.peers.nest import WholeNest
 from seada.peers.totals import INFINITE, Tally, tallies
 from seada.workload.layer import ROLES, Axis, Layer, Operand
@@ -57,10 +57,10 @@ def cost_under(
     for name, values in _TOTALS.items():
         if getattr(convention, name) not in values:
             raise UserError(
-                f"convention {convention}: {name}={getattr(convention, name)} cannot be combined with the other "
-                f"switches; with them {name} may be {' or '.join(values)} (of {', '.join(ALLOWED[name])})"
+                f"convention {convention}: {name}={getattr(convention, name)} cannot be combined with the "
+                f"other switches; with them {name} may be {' or '.join(values)}"
             )
-    return _by_totals(convention, layer, setup, mapping, forwarding)
+    return totals_cost(convention, layer, setup, mapping, forwarding)
 
 
 def _check(layer: Layer, setup: Setup, mapping: Mapping, convention: Convention) -> None:
@@ -167,9 +167,14 @@ def _fractional(setup: Setup, cost: Cost) -> Cost:
     return replace(cost, energy_pj=sum(energy.values()), energy_breakdown_pj=energy)
 
 
-def _by_totals(
-    convention: Convention, layer: Layer, setup: Setup, mapping: Mapping, forwarding: frozenset[str]
+def totals_cost(
+    convention: Convention,
+    layer: Layer,
+    setup: Setup,
+    mapping: Mapping,
+    forwarding: frozenset[str] = frozenset(),
 ) -> Cost:
+    """Cost by other tools' rules of a mapping that is known to be legal there."""
     nest = WholeNest(layer, setup, mapping)
     found = tallies(nest, convention, forwarding)
     steps = prod(trip.trips for trip in nest.temporal(INFINITE))

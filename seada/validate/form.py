@@ -32,8 +32,8 @@ class MapOf:
 def departures(value: Any, form: Any, path: str = "") -> Iterator[tuple[str, str]]:
     """(path, what is wrong) of everything in `value` that is not of the form.
 
-    A form is a type, a tuple of types, a list of one form, `MapOf` one, or a dictionary of keys to forms (other
-    keys are allowed). A row that has a name or id is called by it.
+    A form is a type, a tuple of types, a list of one form, `MapOf` one, or a dictionary of keys to forms
+    (other keys are allowed). A row that has a name or id is called by it.
     """
     if isinstance(form, Maybe):
         if value is not None:
@@ -107,7 +107,7 @@ def read_reference(path: Path, form: Any) -> dict[str, Any]:
     if problems:
         shown = [Place(str(path), 0, 0, where, what) for where, what in problems[:MOST_PROBLEMS]]
         more = f", the first {MOST_PROBLEMS} shown" if len(problems) > MOST_PROBLEMS else ""
-        text = "\n".join(f"  {place}" for place in shown)
+        text = "\n".join(f"  {where or 'the file'}: {what}" for where, what in problems[:MOST_PROBLEMS])
         raise ConfigError(
             f"{path}: not of the form of this suite ({len(problems)} places{more})\n{text}", shown
         )

@@ -1,7 +1,7 @@
 """The validation suites by name.
 
-A suite is a module ``seada.validate.suite_<name>`` with ``FORM`` (the form of its reference file, None if it has
-none) and ``run(data) -> SuiteResult``; its own data are ``data/<name>.json`` beside it.
+A suite is a module ``seada.validate.suite_<name>`` with ``FORM`` (the form of its reference file, None if
+it has none) and ``run(data) -> SuiteResult``; its own data are ``data/<name>.json`` beside it.
 """
 
 from __future__ import annotations

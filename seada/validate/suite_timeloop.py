@@ -178,7 +178,7 @@ class Case:
             return
         newer = self._old_rule(level, tally.role)
         accumulated = tally.reads if tally.role == "output" else 0
-        ours = {
+        ours: dict[str, Any] = {
             "reads": tally.reads,
             "fills": tally.fills,
             "updates": tally.updates,
