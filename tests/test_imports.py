@@ -17,6 +17,7 @@ LAYERS = (
     {"errors"},
     {"formats", "units"},
     {"config"},
+    {"technology"},
     {"workload"},
     {"arch"},
     {"mapping"},

@@ -36,7 +36,8 @@ def run_suite(name: str, data: Path | None = None) -> SuiteResult:
         if data is not None:
             raise UserError(f"the suite {name} makes its own problems and takes no --data")
         return _checked(suite.run({}))
-    return _checked(suite.run(read_reference(data or DATA / f"{name}.json", suite.FORM)))
+    own = DATA / getattr(suite, "DATA_FILE", f"{name}.json")
+    return _checked(suite.run(read_reference(data or own.resolve(), suite.FORM)))
 
 
 def _checked(result: SuiteResult) -> SuiteResult:

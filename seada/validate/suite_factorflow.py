@@ -92,7 +92,7 @@ def _latency(setup: Setup, found: dict[tuple[str, str], Tally], twice: dict[str,
         assert memory.shared_words_per_cycle is not None
         instances = found[level, "output"].instances
         body.append(ports[f"port.{level}.read"] + words / instances / (memory.shared_words_per_cycle / 2))
-    return max([cost.timing.compute, *body])
+    return float(max([cost.timing.compute, *body]))
 
 
 def _counted_twice(nest: WholeNest, found: dict[tuple[str, str], Tally]) -> dict[str, int]:

@@ -1,0 +1,1 @@
+"""Published figures of technologies, by table, and named methods to scale them."""
