@@ -25,6 +25,8 @@ from seada.workload.layer import ROLES, Layer
 BATCH, ROWS, COLUMNS = 16, 16, 32
 ROUNDED = {("LSTM", 3600, 3600): (113, 116)}
 """Layers whose column tiles the authors' compiler rounds to a multiple of four: (tiles, rounded tiles)."""
+OTHER_OUTPUTS = {("AlexNet", 4096): {28: 27, 14: 13}}
+"""Output sizes that the published files of one bandwidth use where those of the other have the listed ones."""
 TARGETS = {192: 0.01, 4096: 0.015}
 FORM = {
     "synthesis_45nm_4x4_per_pe": MapOf((list, str)),
@@ -123,13 +125,16 @@ def _mapping(layer: Layer, lanes: int) -> Mapping:
 def _layer_rows(entry: dict[str, Any], energy_pj: float) -> Iterator[Row]:
     bandwidth = f"{entry['bw_bits_per_cycle']} bit/cycle"
     name = f"{entry['net']} {entry['layer']} a{entry['a']} w{entry['w']} at {bandwidth}"
-    layer = _layer(entry)
+    sizes = OTHER_OUTPUTS.get((entry["net"], entry["bw_bits_per_cycle"]), {})
+    output = sizes.get(entry["o"], entry["o"])
+    note = "" if output == entry["o"] else f"the files of this bandwidth have {output} x {output} outputs"
+    layer = _layer({**entry, "o": output})
     setup = _setup(layer, entry["w"], entry["a"], energy_pj)
     cost = evaluate_mapping(layer, setup, _mapping(layer, setup.mode.lanes))
     assert cost.timing is not None
     compute = int(cost.timing.compute)
     reference = entry["compute_cycles"]
-    ok, note = compute == reference, ""
+    ok = compute == reference
     tiles = ROUNDED.get((entry["net"], entry["ic"], entry["oc"]))
     if tiles is not None and not ok:
         ok = compute * tiles[1] == reference * tiles[0]
