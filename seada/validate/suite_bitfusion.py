@@ -26,7 +26,7 @@ BATCH, ROWS, COLUMNS = 16, 16, 32
 ROUNDED = {("LSTM", 3600, 3600): (113, 116)}
 """Layers whose column tiles the authors' compiler rounds to a multiple of four: (tiles, rounded tiles)."""
 OTHER_OUTPUTS = {("AlexNet", 4096): {28: 27, 14: 13}}
-"""Output sizes that the published files of one bandwidth use where those of the other have the listed ones."""
+"""Output sizes that the files of one bandwidth use where those of the other have the listed ones."""
 TARGETS = {192: 0.01, 4096: 0.015}
 FORM = {
     "synthesis_45nm_4x4_per_pe": MapOf((list, str)),
