@@ -33,6 +33,8 @@ class Walk:
         self.input = Inbound(self.space, self.ledger, 1, precision.input.bits)
         self.output = Outbound(self.space, self.ledger, precision)
         self.mode_steps = 0
+        self.compute_steps = 0
+        self.changed: list[list[set[int]]] = []
 
     def run(self) -> tuple[Counts, Timing]:
         """Walk all steps, drain, and sum up."""
@@ -43,8 +45,9 @@ class Walk:
             self.input.fill(step, position)
             self._compute(step, position)
         self.output.finish(len(steps))
-        changed = [self.weight.changed, self.input.changed, self.output.changed]
-        timing = Clock(self.space, self.ledger, steps, changed).timing()
+        self.compute_steps = len(steps)
+        self.changed = [self.weight.changed, self.input.changed, self.output.changed]
+        timing = Clock(self.space, self.ledger, steps, self.changed).timing()
         return self._counts(len(steps)), timing
 
     def _compute(self, step: int, position: Position) -> None:

@@ -110,13 +110,29 @@ def group_rows(
     mape_below: float | None = None,
     max_below: float | None = None,
     rank_above: float | None = None,
+    median_below: float | None = None,
+    within: tuple[float, float] | None = None,
 ) -> Group:
-    """Statistics of the rows of one group that could be computed, judged against what is given."""
+    """Statistics of the rows of one group that could be computed, judged against what is given.
+
+    `within` is a share of the rows and the error that they must stay in.
+    """
     chosen = [row for row in rows if row.group == name and row.ok is not None and row.error is not None]
     errors = sorted(abs(row.error) for row in chosen if row.error is not None)
     rank = _rank([float(row.ours or 0) for row in chosen], [float(row.reference or 0) for row in chosen])
     mape, worst = (mean(errors), errors[-1]) if errors else (0.0, 0.0)
-    checks = [
+    inside = sum(error <= within[1] for error in errors) / len(errors) if within and errors else 0.0
+    checks: list[tuple[object, str, bool]] = [
+        (
+            median_below,
+            f"median < {median_below}",
+            median_below is None or (bool(errors) and median(errors) < median_below),
+        ),
+        (
+            within,
+            "" if within is None else f"{within[0]:.0%} within {within[1]} (have {inside:.1%})",
+            within is None or inside >= within[0],
+        ),
         (mape_below, f"mape < {mape_below}", mape_below is None or mape < mape_below),
         (max_below, f"max < {max_below}", max_below is None or worst < max_below),
         (rank_above, f"rank > {rank_above}", rank_above is None or (rank is not None and rank > rank_above)),
