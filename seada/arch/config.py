@@ -405,6 +405,23 @@ class PolicyConfig(ConfigModel):
     """Memory where tensors between layers rest if they fit; default the outermost."""
 
 
+class CalibrationConfig(Provenance):
+    """What a chip's software and memory controller cost beyond the model; found by ``seada calibrate``."""
+
+    layer_cycles: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+    """Fixed cost of a layer, in cycles; default 0."""
+    tile_cycles: Annotated[float, Field(ge=0, le=1e5)] = 0.0
+    """Cost of issuing a tile of the outermost memory, in cycles; default 0."""
+    word_cycles: Annotated[float, Field(ge=0.05, le=100)] = 1.0
+    """Time of the outermost memory's port over that of its declared bandwidth; default 1."""
+    first_word_cycles: Annotated[float, Field(ge=0, le=100)] = 0.0
+    """Further such time for what is touched for the first time; default 0."""
+    reload_cycles: Annotated[float, Field(ge=0, le=1e3)] = 0.0
+    """Cycles per change of the innermost tile of the weight; default 0."""
+    overlap: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """0 hides the shorter of compute and memory time, 1 hides nothing; default 0."""
+
+
 class ArchConfig(Provenance):
     """An accelerator: memories and fanouts in order, the PE inside, and units beside it."""
 
@@ -431,3 +448,5 @@ class ArchConfig(Provenance):
     """Limits of the map-space; default none."""
     policy: PolicyConfig = PolicyConfig()
     """How layers follow each other."""
+    calibration: CalibrationConfig | None = None
+    """Parameters fitted to measured rows; results then state a calibrated latency beside the model's."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from math import prod
 
@@ -227,6 +227,37 @@ class Constraints:
 
 
 @dataclass(frozen=True)
+class Calibration:
+    """Parameters of one chip; the defaults change nothing.
+
+    Attributes
+    ----------
+    layer_cycles : float
+        Fixed cost of starting and ending a layer, in cycles.
+    tile_cycles : float
+        Cost of issuing one tile of the outermost memory, not overlapped with anything, in cycles.
+    word_cycles : float
+        Cycles per word of the outermost memory's port, over those of its declared bandwidth.
+    first_word_cycles : float
+        Further cycles per word that is touched for the first time (cold caches, DRAM rows).
+    reload_cycles : float
+        Cycles whenever the innermost tile of the stationary operand changes, added to the compute time.
+    overlap : float
+        0: the shorter of compute and memory time is hidden; 1: nothing is.
+    """
+
+    layer_cycles: float = 0.0
+    tile_cycles: float = 0.0
+    word_cycles: float = 1.0
+    first_word_cycles: float = 0.0
+    reload_cycles: float = 0.0
+    overlap: float = 0.0
+
+
+CALIBRATED = tuple(f.name for f in fields(Calibration))
+
+
+@dataclass(frozen=True)
 class Arch:
     """A chip: nodes outermost first, one compute node, optional vector and floating-point units.
 
@@ -250,6 +281,7 @@ class Arch:
     constraints: Constraints = field(default_factory=Constraints)
     prefetch_weights: bool = False
     resident: str | None = None
+    calibration: Calibration | None = None
     sources: tuple[Source, ...] = ()
     warnings: tuple[str, ...] = ()
     content_hash: str = ""

@@ -10,8 +10,10 @@ from pathlib import Path
 from seada.arch import config as cfg
 from seada.arch.checks import find_problems, find_warnings
 from seada.arch.hardware import (
+    CALIBRATED,
     Arch,
     Block,
+    Calibration,
     Compute,
     Constraints,
     Fanout,
@@ -82,7 +84,18 @@ def _build(config: cfg.ArchConfig, ledger: Ledger) -> Arch:
         constraints=Constraints(config.constraints.dataflow, spatial),
         prefetch_weights=config.policy.prefetch_weights,
         resident=config.policy.resident,
+        calibration=_calibration(config.calibration, ledger),
     )
+
+
+def _calibration(config: cfg.CalibrationConfig | None, ledger: Ledger) -> Calibration | None:
+    if config is None:
+        return None
+    values = {name: getattr(config, name) for name in CALIBRATED}
+    inside = ledger.inside(config)
+    for name, value in values.items():
+        inside.record(f"calibration.{name}", f"{value:g}")
+    return Calibration(**values)
 
 
 def _memory(name: str, config: cfg.MemoryConfig, clock_hz: float, ledger: Ledger) -> Memory:

@@ -6,7 +6,14 @@ from typing import Annotated
 
 import typer
 
-from seada.cli import file_commands, layer_commands, machine_commands, network_commands, validate_commands
+from seada.cli import (
+    calibrate_commands,
+    file_commands,
+    layer_commands,
+    machine_commands,
+    network_commands,
+    validate_commands,
+)
 
 app = typer.Typer(
     name="seada",
@@ -41,6 +48,7 @@ for _command in (
     layer_commands.evaluate,
     network_commands.select,
     validate_commands.validate,
+    calibrate_commands.calibrate,
     file_commands.show,
     file_commands.check,
     file_commands.schema,

@@ -9,6 +9,7 @@ import typer
 
 from seada.cli.options import (
     ArchPath,
+    ConventionText,
     Dims,
     Evaluations,
     Json,
@@ -87,6 +88,7 @@ def evaluate(
     layer: LayerText,
     mapping: Annotated[Path, typer.Argument(metavar="MAPPING", help="Mapping file (YAML).")],
     precision: PrecisionText = None,
+    convention: ConventionText = "default",
     dim: Dims = None,
     json: Json = False,
 ) -> None:
@@ -98,13 +100,15 @@ def evaluate(
     from seada.cli.inputs import layer_request, read_dims, read_layer
     from seada.mapper.evaluate import evaluate as evaluate_mapping
     from seada.mapping.yaml_form import load_mapping
+    from seada.peers.convention import parse_convention
 
     chip = load_arch(arch)
     read = read_layer(layer, read_dims(dim))
     nest = load_mapping(mapping)
-    result = evaluate_mapping(chip, read.layer, nest, layer_request(precision, read, chip))
+    rules = parse_convention(convention)
+    result = evaluate_mapping(chip, read.layer, nest, layer_request(precision, read, chip), rules)
     if json:
-        origin = _origin(chip, read, mapping={"content_hash": file_hash(mapping)})
+        origin = _origin(chip, read, mapping={"content_hash": file_hash(mapping)}, conventions=str(rules))
         print_json("evaluate", {**result.to_dict(), "provenance": origin})
     else:
         _print(result)

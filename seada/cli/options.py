@@ -41,6 +41,14 @@ ObjectiveText = Annotated[
         "--objective", metavar="O", help="edp, energy, latency, or a product such as energy^2*latency."
     ),
 ]
+ConventionText = Annotated[
+    str,
+    typer.Option(
+        "--convention",
+        metavar="C",
+        help="Whose rules count: default, timeloop, accelforge, factorflow, or switches (words=fractional).",
+    ),
+]
 TimeText = Annotated[
     str | None,
     typer.Option(

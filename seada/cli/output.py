@@ -42,9 +42,9 @@ def provenance(inputs: Mapping[str, Any], **choices: Any) -> dict[str, Any]:
     return {
         "package": "seada",
         "version": seada.__version__,
+        "conventions": "default",
         **inputs,
         **choices,
-        "conventions": "default",
         "seed": 0,
     }
 

@@ -7,17 +7,27 @@ from seada.arch.setup import make_setup
 from seada.formats import PrecisionRequest, parse_precision
 from seada.mapper.result import MapResult
 from seada.mapping.nest import Mapping
-from seada.model.evaluate import evaluate_mapping
+from seada.peers.convention import DEFAULT, Convention, parse_convention
+from seada.peers.cost import cost_under
 from seada.workload.layer import Layer
 
 
-def evaluate(arch: Arch, layer: Layer, mapping: Mapping, precision: PrecisionRequest | str) -> MapResult:
+def evaluate(
+    arch: Arch,
+    layer: Layer,
+    mapping: Mapping,
+    precision: PrecisionRequest | str,
+    convention: Convention | str = DEFAULT,
+) -> MapResult:
     """Check a mapping and cost it; nothing is claimed about better ones.
 
     Parameters
     ----------
     precision : PrecisionRequest or str
         Formats, such as ``int8`` or ``w:int4,a:int8,acc:int32,out:int8``.
+    convention : Convention or str
+        Whose rules count: ``default``, ``timeloop``, ``accelforge``, ``factorflow`` or switches such as
+        ``words=fractional,cycles=overlap`` (see `seada.peers.convention`).
 
     Raises
     ------
@@ -28,7 +38,8 @@ def evaluate(arch: Arch, layer: Layer, mapping: Mapping, precision: PrecisionReq
     """
     request = parse_precision(precision) if isinstance(precision, str) else precision
     setup = make_setup(arch, layer, request)
-    cost = evaluate_mapping(layer, setup, mapping)
+    rules = parse_convention(convention) if isinstance(convention, str) else convention
+    cost = cost_under(rules, layer, setup, mapping)
     return MapResult(
         layer=layer,
         setup=setup,
@@ -40,4 +51,5 @@ def evaluate(arch: Arch, layer: Layer, mapping: Mapping, precision: PrecisionReq
         gap=None,
         search=None,
         space="",
+        convention=str(rules),
     )

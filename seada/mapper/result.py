@@ -7,6 +7,7 @@ from typing import Any
 
 from seada.arch.hardware import Setup
 from seada.mapping.nest import Mapping
+from seada.model.calibration import calibrated_cycles, features_of
 from seada.model.cost import Cost
 from seada.model.present import cost_data
 from seada.workload.layer import Layer
@@ -40,6 +41,8 @@ class MapResult:
         ``value / bound - 1``.
     space : str
         The declared map-space that `optimal` and `bound` refer to.
+    convention : str
+        Whose rules counted.
     """
 
     layer: Layer
@@ -52,6 +55,15 @@ class MapResult:
     gap: float | None
     search: SearchStats | None
     space: str
+    convention: str = "default"
+
+    @property
+    def calibrated_latency_cycles(self) -> float | None:
+        """Latency with the chip's fitted parameters, if the architecture has any."""
+        calibration = self.setup.arch.calibration
+        if calibration is None or self.mapping is None:
+            return None
+        return calibrated_cycles(calibration, features_of(self.layer, self.setup, self.mapping, self.cost))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, as the result schema describes it; without provenance."""
@@ -63,4 +75,6 @@ class MapResult:
             "gap": self.gap,
             "search": asdict(self.search) if self.search else None,
             "space": self.space or None,
+            "convention": self.convention,
+            "calibrated_latency_cycles": self.calibrated_latency_cycles,
         }

@@ -17,6 +17,7 @@ It shares no code with the latency recurrence.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seada.oracle.walk import Walk
@@ -98,7 +99,7 @@ class EventSimulation:
         return {port: rate for port, rate in limits.items() if rate is not None}
 
     def _needs(self, key: tuple[int, int, str], step: int) -> dict[tuple[str, int], float]:
-        loads = self.ledger.transfers[key].get(step, {})
+        loads: Mapping[tuple[str, int], int] = self.ledger.transfers[key].get(step, {})
         return {port: loads[port] / rate for port, rate in self.rates.items() if loads.get(port)}
 
     def _add(self, name: str, needs: dict[tuple[str, int], float], least: float = 0.0) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from seada.arch.hardware import Arch, Block, Compute, Fanout, Memory, Mode, Node, Ramp, Setup
 from seada.formats import Precision, parse_format
@@ -122,7 +123,7 @@ def _setup(random: Random, kind: Kind) -> Setup:
 
 
 def _memory(random: Random, name: str, kind: Kind) -> Memory:
-    ports: dict[str, float | None] = {}
+    ports: dict[str, Any] = {}
     if random.random() < 0.5:
         ports["shared_words_per_cycle"] = random.choice(BANDWIDTHS)
     else:

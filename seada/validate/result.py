@@ -152,7 +152,7 @@ def group_rows(
 
 
 def _rank(ours: list[float], reference: list[float]) -> float | None:
-    if len(ours) < 3:
+    if len(ours) < 3 or len(set(ours)) == 1 or len(set(reference)) == 1:
         return None
     from scipy.stats import spearmanr
 

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from seada.arch.hardware import Arch, Block, Compute, Fanout, Memory, Mode, Setup
+from seada.arch.hardware import Arch, Block, Calibration, Compute, Fanout, Memory, Mode, Setup
 from seada.formats import Precision, parse_format
 from seada.mapper.api import map_setup
 from seada.mapper.objective import parse_objective
 from seada.mapping.nest import Keep, Loop, Mapping
+from seada.model.calibration import Features, calibrated_cycles, features_of, fit
 from seada.model.evaluate import cost_of
-from seada.system.calibration import Calibration, Features, calibrated_cycles, features_of, fit
 from seada.validate.result import Group, Row, group_rows, relative_error
 from seada.workload.build import conv
 from seada.workload.layer import ROLES, Layer

@@ -7,13 +7,13 @@ controller cost. A calibration adds at most six named parameters to it; `fit` fi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.arch.hardware import Setup
+from seada.arch.hardware import CALIBRATED, Calibration, Setup
 from seada.errors import UserError
 from seada.mapping.nest import Keep, Mapping
 from seada.model.cost import Cost
@@ -22,35 +22,7 @@ from seada.workload.layer import ROLES, Layer
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """Parameters of one chip; the defaults change nothing.
-
-    Attributes
-    ----------
-    layer_cycles : float
-        Fixed cost of starting and ending a layer, in cycles.
-    tile_cycles : float
-        Cost of issuing one tile of the outermost memory, not overlapped with anything, in cycles.
-    word_cycles : float
-        Cycles per word of the outermost memory's port, over those of its declared bandwidth.
-    first_word_cycles : float
-        Further cycles per word that is touched for the first time (cold caches, DRAM rows).
-    reload_cycles : float
-        Cycles whenever the innermost tile of the stationary operand changes, added to the compute time.
-    overlap : float
-        0: the shorter of compute and memory time is hidden; 1: nothing is.
-    """
-
-    layer_cycles: float = 0.0
-    tile_cycles: float = 0.0
-    word_cycles: float = 1.0
-    first_word_cycles: float = 0.0
-    reload_cycles: float = 0.0
-    overlap: float = 0.0
-
-
-NAMES = tuple(f.name for f in fields(Calibration))
+NAMES = CALIBRATED
 LIMITS: dict[str, tuple[float, float]] = {
     "layer_cycles": (0.0, 1e6),
     "tile_cycles": (0.0, 1e5),
