@@ -9,11 +9,17 @@ import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+
+import numpy as np
 
 import seada
 from seada.arch.setup import make_setup
 from seada.formats import parse_precision
+from seada.mapping.nest import Keep, Loop, Mapping
+from seada.model.batch import Steps
 from seada.model.count import count
+from seada.workload.layer import ROLES, Layer
 from seada.workload.line import parse_layer
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,8 +73,42 @@ def bench_network() -> None:
     print(f"\nResNet-50, int8, all distinct layers, one process: {time.perf_counter() - start:.2f} s")
 
 
+def batch_rows(layer: Layer, count: int, ragged: bool) -> tuple[Mapping, Steps]:
+    """An order of loops on three memories, and random tiles for it; ragged ones leave remainders in K."""
+    random = Random(7)
+    nodes: list[Keep | Loop] = [Keep("dram", role) for role in ROLES]
+    nodes += [Loop(dim, 1) for dim in ("K", "P", "C")]
+    nodes += [Keep("glb", role) for role in ROLES]
+    nodes += [Loop(dim, 1) for dim in ("K", "C", "R", "S", "P", "Q")]
+    nodes += [Loop("K", 1, "pe.x"), Loop("P", 1, "pe.y")]
+    nodes += [Keep("rf", "weight"), Keep("rf", "input"), *(Loop(dim, 1) for dim in ("C", "K", "P"))]
+    rows = []
+    for _ in range(count):
+        k = random.choice((12, 20, 24, 28)) if ragged else random.choice((16, 32))
+        p, c = random.choice((4, 7)), random.choice((4, 8))
+        rows.append((k, p, c, min(k, 16), random.choice((2, 4)), 1, 1, p, 1, 1, 1, 1, 1, 1))
+    return Mapping(tuple(nodes)), np.array(rows)
+
+
+def bench_batch() -> None:
+    """Time the exact cost of one mapping inside a batch, and of one mapping alone."""
+    arch = seada.load_arch(ROOT / "arch_configs" / "reference_16x16.yaml")
+    layer = parse_layer("conv K=64 C=64 P=56 Q=56 R=3 S=3")
+    setup = make_setup(arch, layer, parse_precision("int16"))
+    print("\n3x3 convolution 64-64-56-56 on three memories, exact cost of a mapping in a batch of 2,000")
+    for ragged in (False, True):
+        mapping, rows = batch_rows(layer, 2000, ragged)
+        batch = seada.Batch(layer, setup, mapping)
+        batch.cost(rows[:2])
+        seconds = median_seconds(lambda b=batch, r=rows: b.cost(r), 5)
+        refused = len(batch.cost(rows).refused)
+        kind = "ragged" if ragged else "whole trips"
+        print(f"{kind:12} {seconds / len(rows) * 1e6:8.2f} us a mapping, {refused} refused")
+
+
 def main() -> None:
     """Run all benchmarks."""
+    bench_batch()
     bench_layers("reference_16x16", "int16", 3)
     bench_layers("multiprecision_16x16", "int8", 3)
     bench_network()

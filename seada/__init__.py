@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from seada.mapper.evaluate import evaluate
     from seada.mapping.text import format_mapping, parse_mapping
     from seada.mapping.yaml_form import load_mapping
+    from seada.model.batch import Batch
     from seada.report.write import write_report
     from seada.system.run import run
     from seada.system.select import select_precisions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from seada.workload.load import load_workload
 
 __all__ = [
+    "Batch",
     "__version__",
     "evaluate",
     "format_mapping",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Batch": "seada.model.batch",
     "evaluate": "seada.mapper.evaluate",
     "format_mapping": "seada.mapping.text",
     "load_arch": "seada.arch.load",

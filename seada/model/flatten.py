@@ -137,6 +137,17 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
     return record
 
 
+def frame(layer: Layer, setup: Setup) -> np.recarray[Any, Any]:
+    """One record with all that does not depend on the mapping, for the caller to fill and change.
+
+    Raises
+    ------
+    OverflowError
+        If the layer or the hardware has more of anything than the arrays hold.
+    """
+    return _frame(layer, setup).copy()
+
+
 def _fanouts(setup: Setup) -> list[Fanout]:
     return [node for node in setup.nodes if isinstance(node, Fanout)]
 

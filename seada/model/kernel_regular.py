@@ -1,9 +1,8 @@
 """Exact counts and cycles of regular nests in closed form, by kinds of transitions.
 
-Regular is a nest in which instances that keep sums of one output always work together (no reduction
-dimension is ragged in space above the output's innermost keep) and all sums meet on their way (every fanout
-between multicasts and reduces what it has to); the smaller conditions are in `is_regular`. All else is left
-to the general walk. Both follow docs/model.md.
+Regular is a nest in which instances that keep sums of one output drain them together, and all sums meet on
+their way (every fanout between multicasts and reduces what it has to); the smaller conditions are in
+`is_regular`. All else is left to the general walk. Both follow docs/model.md.
 
 Transitions are told apart by the loop that advances and the state above it; steps by the transitions before
 and after them. A step's time needs the pass below it, so steps are listed from outside in and timed from
@@ -87,13 +86,31 @@ def macs_are_regular(nest: Nest, o: int) -> bool:
 
 
 @kernel
+def sums_keep_together(nest: Nest) -> bool:
+    """Whether all instances that keep sums of an output drain it in one step.
+
+    So it is if none of them idles, or only in loops inside those that change the tile: at a change all work.
+    """
+    level = nest.levels[OUTPUT] - 2
+    for s in range(nest.slots_above[OUTPUT, level]):
+        d = nest.slot_dim[s]
+        if not nest.uneven[d] or nest.relevant[OUTPUT, d]:
+            continue
+        for c in range(nest.chain_length[d]):
+            index = nest.chain_index[d, c]
+            if nest.chain_is_slot[d, c]:
+                if index == s:
+                    break
+            elif index <= nest.changes_at[OUTPUT, level]:
+                return False
+    return True
+
+
+@kernel
 def is_regular(nest: Nest) -> bool:
     """Whether the closed form holds for this nest."""
-    kept = nest.slots_above[OUTPUT, nest.levels[OUTPUT] - 2]
-    for s in range(kept):
-        d = nest.slot_dim[s]
-        if nest.uneven[d] and not nest.relevant[OUTPUT, d]:
-            return False
+    if not sums_keep_together(nest):
+        return False
     for d in range(nest.dims):
         if nest.levels[1] == 2 and nest.border[d]:
             return False
@@ -162,13 +179,8 @@ def stand_in(nest: Nest, s: int, depth: int, work: Regular) -> None:
 
 
 @kernel
-def move(
-    nest: Nest, j: int, start: int, stop: int, flags: int, times: int, work: Regular, space: Ints
-) -> int:
-    """All transfers when loop j goes from iteration `start` to `stop`, counted `times`; returns their handle.
-
-    The loops before j stand as `stand_in` left them; `flags` are those of the state. -1 without room.
-    """
+def new_handle(nest: Nest, work: Regular) -> int:
+    """A handle without loads; -1 without room."""
     handle = work.handles
     ports = nest.timing_levels * 4 * nest.ports
     if handle == HANDLES or (handle + 1) * ports > LOADS:
@@ -176,66 +188,147 @@ def move(
     work.handles = handle + 1
     for k in range(handle * ports, (handle + 1) * ports):
         work.loads[k] = 0
-    for t in range(j, nest.temporals + 1):
-        work.after[t] = 0
-        work.before[t] = 0
-    reduction = False
-    if j > 0:
-        work.after[j] = stop
-        work.before[j] = start
-        reduction = not nest.relevant[OUTPUT, nest.temporal_dim[j]]
-    done = bool(flags & LAST_ONE) and not reduction
-    due = not flags & ZERO or reduction
     for o in range(3):
         work.moves[handle, o] = handle == FIRST
-        for level in range(1, nest.levels[o] - 1):
-            if (
-                j > nest.changes_at[o, level]
-                or (o == OUTPUT and handle == FIRST)
-                or (o < OUTPUT and handle == LAST)
-            ):
-                continue
-            work.amounts[:] = 0
-            work.links[:] = 0
-            innermost = level == nest.levels[o] - 2
-            if o < OUTPUT:
-                input_move(nest, o, level, j, handle == FIRST, work, space)
-            else:
-                filled = output_move(nest, level, j, handle == LAST, done, due, work)
-                if innermost:
-                    apart = sharers(nest, nest.slots_above[o, level - 1], nest.slots_above[o, level]) - 1
-                    work.unread += times * filled * apart
-            for k in range(12):
-                work.counts[o, level, k] += times * work.amounts[k]
-            for f in range(nest.fanouts):
-                for k in range(3):
-                    work.link_counts[o, f, k] += times * work.links[f, k]
-            load_move(nest, o, level, handle, work)
-            if innermost and work.amounts[6] + work.amounts[9] > 0:
-                work.moves[handle, o] = 1
     return int(handle)
 
 
 @kernel
-def move_parts(nest: Nest, s: int, depth: int, work: Regular, space: Ints) -> bool:
-    """Transitions of the loop below state s: into its parts and within them."""
-    begin, end = work.state_parts[s, 0], work.state_parts[s, 1]
-    flags, times = work.state_flags[s], work.state_times[s]
+def stand_before(nest: Nest, j: int, start: int, stop: int, work: Regular) -> None:
+    """Put loop j between two iterations, and the loops inside it at their ends; those outside stay."""
+    for t in range(j, nest.temporals + 1):
+        work.after[t] = 0
+        work.before[t] = 0
+    if j > 0:
+        work.after[j] = stop
+        work.before[j] = start
+
+
+@kernel
+def record_move(nest: Nest, o: int, level: int, times: int, handle: int, work: Regular) -> None:
+    """Count a transfer so many times, and note its loads on the ports."""
+    for k in range(12):
+        work.counts[o, level, k] += times * work.amounts[k]
+    for f in range(nest.fanouts_above[o, level - 1], nest.fanouts_above[o, level]):
+        for k in range(3):
+            work.link_counts[o, f, k] += times * work.links[f, k]
+    load_move(nest, o, level, handle, work)
+    if level == nest.levels[o] - 2 and work.amounts[6] + work.amounts[9] > 0:
+        work.moves[handle, o] = 1
+
+
+@kernel
+def clear_amounts(nest: Nest, work: Regular) -> None:
+    """Amounts of a transfer that has not been worked out."""
+    for k in range(17):
+        work.amounts[k] = 0
+    for f in range(nest.fanouts):
+        for k in range(5):
+            work.links[f, k] = 0
+
+
+@kernel
+def move_inputs(nest: Nest, j: int, times: int, handle: int, work: Regular, space: Ints) -> None:
+    """Fills of weight and input where `stand_before` put the loops, counted `times`."""
+    for o in range(OUTPUT):
+        for level in range(1, nest.levels[o] - 1):
+            if j <= nest.changes_at[o, level]:
+                clear_amounts(nest, work)
+                input_move(nest, o, level, j, handle == FIRST, work, space)
+                record_move(nest, o, level, times, handle, work)
+
+
+@kernel
+def move_outputs(nest: Nest, j: int, flags: int, times: int, handle: int, work: Regular) -> None:
+    """Drains and fills of the output where `stand_before` put the loops; `flags` are those of the state."""
+    reduction = j > 0 and not nest.relevant[OUTPUT, nest.temporal_dim[j]]
+    done = bool(flags & LAST_ONE) and not reduction
+    due = not flags & ZERO or reduction
+    for level in range(1, nest.levels[OUTPUT] - 1):
+        if j > nest.changes_at[OUTPUT, level]:
+            continue
+        clear_amounts(nest, work)
+        filled = output_move(nest, level, j, handle == LAST, done, due, work)
+        if level == nest.levels[OUTPUT] - 2:
+            outer, inner = nest.slots_above[OUTPUT, level - 1], nest.slots_above[OUTPUT, level]
+            work.unread += times * filled * (sharers(nest, outer, inner) - 1)
+        record_move(nest, OUTPUT, level, times, handle, work)
+
+
+@kernel
+def with_outputs(nest: Nest, j: int, flags: int, times: int, base: int, work: Regular) -> int:
+    """The handle of a transition whose inputs are those of `base`; `base` itself where no output moves."""
+    moves = False
+    for level in range(1, nest.levels[OUTPUT] - 1):
+        moves = moves or j <= nest.changes_at[OUTPUT, level]
+    if not moves:
+        return base
+    handle = new_handle(nest, work)
+    if handle < 0:
+        return -1
+    ports = nest.timing_levels * 4 * nest.ports
+    for k in range(ports):
+        work.loads[handle * ports + k] = work.loads[base * ports + k]
+    for o in range(3):
+        work.moves[handle, o] = work.moves[base, o]
+    move_outputs(nest, j, flags, times, handle, work)
+    return int(handle)
+
+
+@kernel
+def alike(nest: Nest, one: int, other: int, work: Regular) -> bool:
+    """Whether two states differ in their flags only."""
+    same = True
+    for d in range(nest.dims):
+        same = same and work.state_kind[one, d] == work.state_kind[other, d]
+    return same
+
+
+@kernel
+def move_group(nest: Nest, first: int, stop: int, depth: int, work: Regular, space: Ints) -> bool:
+    """Transitions of the loop below state `first` and those up to `stop` that differ in flags only.
+
+    Fills of weight and input do not depend on the flags: they are worked out once.
+    """
+    times = 0
+    for s in range(first, stop):
+        if alike(nest, first, s, work):
+            times += work.state_times[s]
     j = depth + 1
-    stand_in(nest, s, depth, work)
-    for part in range(begin, end):
-        i, length = work.part_index[part], work.part_length[part]
-        work.part_enter[part] = -1
-        work.part_within[part] = -1
-        if part > begin:
-            work.part_enter[part] = move(nest, j, i - 1, i, flags, times, work, space)
-            if work.part_enter[part] < 0:
+    begin = work.state_parts[first, 0]
+    stand_in(nest, first, depth, work)
+    for k in range(work.state_parts[first, 1] - begin):
+        i, length = work.part_index[begin + k], work.part_length[begin + k]
+        for within in range(2):
+            if (within == 1 and length == 1) or (within == 0 and k == 0):
+                continue
+            base = new_handle(nest, work)
+            if base < 0:
                 return False
-        if length > 1:
-            work.part_within[part] = move(nest, j, i, i + 1, flags, times * (length - 1), work, space)
-            if work.part_within[part] < 0:
-                return False
+            copies = length - 1 if within == 1 else 1
+            stand_before(nest, j, i if within == 1 else i - 1, i + 1 if within == 1 else i, work)
+            move_inputs(nest, j, times * copies, base, work, space)
+            for s in range(first, stop):
+                if not alike(nest, first, s, work):
+                    continue
+                flags, own = work.state_flags[s], work.state_times[s] * copies
+                handle = with_outputs(nest, j, flags, own, base, work)
+                if handle < 0:
+                    return False
+                if within == 1:
+                    work.part_within[work.state_parts[s, 0] + k] = handle
+                else:
+                    work.part_enter[work.state_parts[s, 0] + k] = handle
     return True
+
+
+@kernel
+def led(nest: Nest, s: int, begin: int, work: Regular) -> bool:
+    """Whether an earlier state of the depth differs from s in its flags only."""
+    found = False
+    for earlier in range(begin, s):
+        found = found or alike(nest, earlier, s, work)
+    return found
 
 
 @kernel
@@ -250,8 +343,9 @@ def list_states(nest: Nest, work: Regular, space: Ints) -> bool:
             part = split_state(nest, work, depth, s, part)
             if part < 0:
                 return False
-        for s in range(work.states_at[depth], work.states_at[depth + 1]):
-            if not move_parts(nest, s, depth, work, space):
+        begin, end = work.states_at[depth], work.states_at[depth + 1]
+        for s in range(begin, end):
+            if not led(nest, s, begin, work) and not move_group(nest, s, end, depth, work, space):
                 return False
     return True
 
@@ -436,10 +530,11 @@ def count_regular(nest: Nest, work: Regular, space: Ints) -> bool:
     index_loops(nest, work)
     if not find_kinds(nest, work, nest.last_change):
         return False
-    if move(nest, 0, 0, 0, ZERO | LAST_ONE, 1, work, space) < 0:
+    if new_handle(nest, work) < 0 or new_handle(nest, work) < 0:
         return False
-    if move(nest, 0, 0, 0, ZERO | LAST_ONE, 1, work, space) < 0:
-        return False
+    stand_before(nest, 0, 0, 0, work)
+    move_inputs(nest, 0, 1, FIRST, work, space)
+    move_outputs(nest, 0, ZERO | LAST_ONE, 1, LAST, work)
     if not list_states(nest, work, space) or not list_items(nest, work):
         return False
     time_items(nest, work)

@@ -209,11 +209,11 @@ def count_input_macs(nest: Nest, o: int, work: Regular) -> None:
 
 @kernel
 def reduction_steps(nest: Nest, low: int, work: Regular) -> tuple[int, int]:
-    """(steps of the reduction at one instance, instances outside slot `low` that share an output)."""
+    """(steps of the reduction over all instances outside slot `low` that share an output, how many)."""
     steps = 1
     for d in range(nest.dims):
         if not nest.relevant[OUTPUT, d]:
-            dimension_steps(nest, OUTPUT, d, 0, nest.extent[d], low, False, work)
+            dimension_steps(nest, OUTPUT, d, 0, nest.extent[d], low, True, work)
             own = 0
             for i in range(work.lengths[2]):
                 own += work.one[i, 2]
@@ -236,15 +236,15 @@ def count_output_macs(nest: Nest, work: Regular) -> None:
             multiply_list(work)
     counts = work.counts[OUTPUT, level]
     for i in range(work.lengths[0]):
-        elements, copies = work.list[i, 0], work.list[i, 2] * sharing
+        elements, copies = work.list[i, 0], work.list[i, 2]
         words = words_of(nest, memory, elements, wide)
         last = words_of(nest, memory, elements, narrow)
         counts[3] += elements * copies * steps
         counts[4] += elements * copies * ((steps - 1) * wide + narrow)
         counts[5] += copies * ((steps - 1) * words + last)
-        counts[0] += elements * copies * (steps - 1)
-        counts[1] += elements * copies * (steps - 1) * wide
-        counts[2] += copies * (steps - 1) * words
+        counts[0] += elements * copies * (steps - sharing)
+        counts[1] += elements * copies * (steps - sharing) * wide
+        counts[2] += copies * (steps - sharing) * words
     if work.unread > 0:
         each = work.list[0, 0]
         counts[0] -= work.unread
