@@ -220,7 +220,7 @@ def energy(nest: Nest, program: Program, work: Regular, cycles: int, words: Ints
         idle = (slots - work.steps[1]) * program.idle_fraction * program.mac_pj
     total += idle
     total += program.leakage_w * cycles / program.clock_hz * PJ_PER_J
-    return total
+    return float(total)
 
 
 @kernel

@@ -89,13 +89,17 @@ def macs_are_regular(nest: Nest, o: int) -> bool:
 def sums_keep_together(nest: Nest) -> bool:
     """Whether all instances that keep sums of an output drain it in one step.
 
-    So it is if none of them idles, or only in loops inside those that change the tile: at a change all work.
+    So it is if none of them idles, or only in loops inside those that change the tile: at a change all work
+    (along a dimension that one loop alone unrolls; of two, some instances may never work).
     """
     level = nest.levels[OUTPUT] - 2
     for s in range(nest.slots_above[OUTPUT, level]):
         d = nest.slot_dim[s]
         if not nest.uneven[d] or nest.relevant[OUTPUT, d]:
             continue
+        for other in range(s):
+            if nest.slot_dim[other] == d:
+                return False
         for c in range(nest.chain_length[d]):
             index = nest.chain_index[d, c]
             if nest.chain_is_slot[d, c]:

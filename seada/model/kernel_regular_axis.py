@@ -117,6 +117,45 @@ def axis_plain(nest: Nest, o: int, a: int, work: Regular) -> bool:
 
 
 @kernel
+def find_breaks(nest: Nest, d: int, low: int, high: int, j: int, work: Regular) -> int:
+    """Split the instances of the slots from `low` to `high` along d into runs that behave alike.
+
+    ``work.breaks`` receives where the runs begin, and the number of instances at its end. Returns how many
+    runs there are, 0 if every instance must be looked at (more than one slot). With one slot, only where the
+    block before or after the transition ends does an instance have less than a full share.
+    """
+    found, own = 0, 0
+    for s in range(low, high):
+        if nest.slot_dim[s] == d:
+            found += 1
+            own = s
+    if found != 1:
+        return 0
+    entry = 0
+    while not (nest.chain_is_slot[d, entry] and nest.chain_index[d, entry] == own):
+        entry += 1
+    step, total = nest.chain_step[d, entry], nest.slot_trips[own]
+    _, extent = interval(nest, d, entry, work.after, work.slots)
+    last = nest.extent[d]
+    for c in range(entry):
+        size = nest.chain_step[d, c]
+        if not nest.chain_is_slot[d, c]:
+            index = nest.chain_index[d, c]
+            position = work.before[index] if index <= j else (last + size - 1) // size - 1
+            last -= position * size
+        last = min(last, size)
+    work.breaks[0] = 0
+    count = 1
+    first, second = min(extent // step, last // step), max(extent // step, last // step)
+    for value in (first, first + 1, second, second + 1):
+        if work.breaks[count - 1] < value < total:
+            work.breaks[count] = value
+            count += 1
+    work.breaks[count] = total
+    return count
+
+
+@kernel
 def along_axis(
     nest: Nest, o: int, a: int, level: int, low: int, split: int, j: int, work: Regular, space: Ints
 ) -> tuple[int, int]:
@@ -138,6 +177,10 @@ def along_axis(
         kept = size if stays(nest, work, d1, nest.cut[o, level, d1], j) else 0
         add_one(work, size, kept, copies)
         return copies * size, copies * kept
+    if d2 >= 0 and work.plain[d1] and work.plain[d2]:
+        if plain_windows(nest, o, a, level, low, split, j, work):
+            return int(work.starts[0]), int(work.starts[1])
+        work.lengths[2] = 0
     width = combinations(nest, d1, low, high)
     if d2 >= 0:
         width *= combinations(nest, d2, low, high)
@@ -148,6 +191,18 @@ def along_axis(
     )
     union = 0
     kept = 0
+    runs = find_breaks(nest, d1, low, high, j, work) if d2 < 0 and not nest.border[d1] else 0
+    if runs > 0:
+        for r in range(runs):
+            code, copies = work.breaks[r], work.breaks[r + 1] - work.breaks[r]
+            if place_child(nest, o, a, level, low, code, j, work):
+                work.stamp += 1
+                size, overlap = pair_sizes(nest, o, a, work.now, work.then, False, space, work.stamp)
+                add_one(work, size, overlap, copies)
+                union += size * copies
+                kept += overlap * copies
+        clear_slots(nest, work)
+        return union, kept
     if apart:
         for code in range(width):
             if place_child(nest, o, a, level, low, code, j, work):
@@ -167,6 +222,81 @@ def along_axis(
         kept += both
     clear_slots(nest, work)
     return union, kept
+
+
+@kernel
+def offset(nest: Nest, d: int, low: int, high: int, code: int, work: Regular) -> int:
+    """How far instance `code` of the slots from `low` to `high` stands along d."""
+    far = 0
+    for s in range(low, high):
+        if nest.slot_dim[s] == d:
+            far += code % nest.slot_trips[s] * work.slot_step[s]
+            code //= nest.slot_trips[s]
+    return far
+
+
+@kernel
+def sort_starts(work: Regular, count: int) -> int:
+    """Sort ``work.starts`` and drop equal ones; returns how many are left."""
+    for i in range(1, count):
+        value = work.starts[i]
+        k = i
+        while k > 0 and work.starts[k - 1] > value:
+            work.starts[k] = work.starts[k - 1]
+            k -= 1
+        work.starts[k] = value
+    left = 0
+    for i in range(count):
+        if i == 0 or work.starts[i] != work.starts[left - 1]:
+            work.starts[left] = work.starts[i]
+            left += 1
+    return left
+
+
+@kernel
+def plain_windows(
+    nest: Nest, o: int, a: int, level: int, low: int, split: int, j: int, work: Regular
+) -> bool:
+    """As `along_axis` where all windows are runs of one length and moved by the same distance.
+
+    The results are left in ``starts[0..1]``. False if the windows have gaps or are too many. Of an element in
+    several windows, the last one that begins before it (moves forward) or the first one that ends after it
+    (moves back) decides whether all of them had it.
+    """
+    d1, d2 = nest.axis_dim[o, a, 0], nest.axis_dim[o, a, 1]
+    high = nest.slots_above[o, level]
+    locate(nest, o, level, d1, j, work, 0)
+    locate(nest, o, level, d2, j, work, 2)
+    c1, c2 = nest.axis_coefficient[o, a, 0], nest.axis_coefficient[o, a, 1]
+    if not is_run(nest, o, a, work.now[1], work.now[3]):
+        return False
+    length = c1 * (work.now[1] - 1) + c2 * (work.now[3] - 1) + 1
+    shift = c1 * (work.then[0] - work.now[0]) + c2 * (work.then[2] - work.now[2])
+    inner1, inner2 = combinations(nest, d1, split, high), combinations(nest, d2, split, high)
+    outer = combinations(nest, d1, low, split) * combinations(nest, d2, low, split)
+    if inner1 * inner2 > len(work.starts):
+        return False
+    for code in range(inner1 * inner2):
+        work.starts[code] = c1 * offset(nest, d1, split, high, code % inner1, work) + c2 * offset(
+            nest, d2, split, high, code // inner1, work
+        )
+    count = sort_starts(work, inner1 * inner2)
+    union, kept = 0, 0
+    for i in range(count):
+        start = work.starts[i]
+        end = min(start + length, work.starts[i + 1]) if i + 1 < count else start + length
+        union += end - start
+        if shift > 0:
+            kept += max(0, end - start - shift)
+        elif shift < 0:
+            begin = max(start, work.starts[i - 1] + length) if i > 0 else start
+            kept += max(0, start + length + shift - begin)
+    if shift == 0:
+        kept = union
+    add_one(work, length, max(0, length - abs(shift)), inner1 * inner2 * outer)
+    work.starts[0] = union * outer
+    work.starts[1] = kept * outer
+    return True
 
 
 @kernel

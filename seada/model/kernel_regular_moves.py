@@ -17,6 +17,7 @@ from seada.model.kernel_regular_axis import (
     along_axis,
     below,
     clear_slots,
+    find_breaks,
     multiply_list,
     start_list,
     stays,
@@ -64,14 +65,8 @@ def fill_of_inputs(
 
 
 @kernel
-def children(
-    nest: Nest, o: int, level: int, low: int, j: int, first: bool, work: Regular, space: Ints
-) -> None:
-    """Fills at the children of one parent: ``amounts[9..11]`` and the most words at one, ``amounts[13]``."""
-    start_list(work)
-    for a in range(nest.axis_count[o]):
-        along_axis(nest, o, a, level, low, low, j, work, space)
-        multiply_list(work)
+def children(nest: Nest, o: int, level: int, low: int, first: bool, work: Regular) -> None:
+    """Fills of tiles in ``work.list`` at one parent's children: ``amounts[9..11]`` and ``amounts[13]``."""
     copies = 1
     for d in range(nest.dims):
         if not nest.relevant[o, d]:
@@ -100,7 +95,14 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
     parent = level - 1
     low = nest.slots_above[o, parent]
     bits = nest.element_bits[o]
-    _, elements = fill_of_inputs(nest, o, level, low, low, j, first, work, space)
+    union, kept = 1, 1
+    start_list(work)
+    for a in range(nest.axis_count[o]):
+        some, both = along_axis(nest, o, a, level, low, low, j, work, space)
+        multiply_list(work)
+        union *= some
+        kept *= both
+    elements = union if first else union - kept
     if elements == 0:
         return
     parents = slots_product(nest, 0, low)
@@ -109,7 +111,7 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
     amounts[1] = elements * bits
     amounts[2] = words_of(nest, nest.memory[o, parent], elements, bits)
     amounts[12] = amounts[2]
-    children(nest, o, level, low, j, first, work, space)
+    children(nest, o, level, low, first, work)
     for f in range(nest.fanouts_above[o, parent], nest.fanouts_above[o, level]):
         split = nest.first_slot[f]
         hops = elements
@@ -165,7 +167,11 @@ def output_tiles(
         return total * size, total * kept
     elements, staying = 0, 0
     outer = level - 1 if leaves else level
-    for code in range(total):
+    runs = find_breaks(nest, d, low, high, j, work) if total > 1 else 0
+    for r in range(total if runs == 0 else runs):
+        code, copies = r, 1
+        if runs > 0:
+            code, copies = work.breaks[r], work.breaks[r + 1] - work.breaks[r]
         if total > 1:
             set_slots(nest, d, low, high, code, work.slots)
         start, size = interval(nest, d, cut, work.after, work.slots)
@@ -177,9 +183,9 @@ def output_tiles(
         elif size > 0 and not leaves and old > 0 and start == before:
             same = size
         if size > 0:
-            add_one(work, size, same, 1)
-            elements += size
-            staying += same
+            add_one(work, size, same, copies)
+            elements += size * copies
+            staying += same * copies
     if total > 1:
         clear_slots(nest, work)
     return elements, staying

@@ -29,7 +29,9 @@ def index_loops(nest: Nest, work: Regular) -> None:
             work.passed[d, j] = found
         work.plain[d] = not nest.uneven[d] and not nest.border[d]
         for c in range(nest.chain_length[d]):
-            if not nest.chain_is_slot[d, c]:
+            if nest.chain_is_slot[d, c]:
+                work.slot_step[nest.chain_index[d, c]] = nest.chain_step[d, c]
+            else:
                 work.loop_entry[nest.chain_index[d, c]] = c
 
 

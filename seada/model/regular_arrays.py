@@ -33,6 +33,9 @@ _FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("index", (KINDS,)),  # first iteration of the run that the kind stands for
     ("length", (KINDS,)),  # iterations in the run
     ("kids", (KINDS, 2)),
+    ("slot_step", (64,)),
+    ("breaks", (8,)),
+    ("starts", (ROWS,)),
     ("plain", (DIMS,)),  # 1 where all blocks at a depth are alike
     ("runs", (RUN_ROOM + 2,)),
     ("slots", (64,)),
