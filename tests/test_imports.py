@@ -130,6 +130,7 @@ def test_importing_seada_loads_nothing_else() -> None:
 
 def test_public_names() -> None:
     assert sorted(seada.__all__) == [
+        "Batch",
         "__version__",
         "evaluate",
         "format_mapping",
