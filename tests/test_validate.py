@@ -78,9 +78,24 @@ def test_the_sram_estimate_of_rows_left_out() -> None:
     groups = {group.name: group for group in run_suite("cacti").groups}
     for quantity in ("read energy", "write energy", "leakage", "area"):
         assert groups[quantity].n == 60
+        assert groups[quantity].ok
         assert groups[quantity].mape < 0.08
-    assert groups["write energy"].max < 0.20
-    assert groups["leakage"].max < 0.20
+        assert groups[quantity].max < 0.20
+        assert groups[f"{quantity}, between the table's sizes and widths"].mape < 0.08
+
+
+def test_a_wrong_sram_figure_is_noticed_and_other_kinds_are_skipped() -> None:
+    data = {"rows": own_data("cacti")["rows"][:3]}
+    data["rows"][0]["read_nJ"] *= 1.5
+    data["rows"][1]["node_nm"] = 28
+    data["rows"][2]["bytes"] = 0
+    result = run("cacti", data)
+    assert result.failed == 1
+    assert result.skipped == 8
+    assert {row.note for row in result.rows if row.ok is None} == {
+        "no macros of this node, cell and ports in the table",
+        "the table does not reach this size and width",
+    }
 
 
 def test_eyeriss_layers() -> None:

@@ -1,29 +1,47 @@
-"""Energy, leakage and area of an SRAM macro from a sweep of CACTI 7.
+"""Energy, leakage and area of an SRAM macro from a sweep of CACTI 7 over sizes and word widths.
 
-A point of the sweep is answered with its own figures. Between its sizes (256 B to 2 MiB) and widths (64 and
-256 bit) each quantity is interpolated linearly in logarithms. A row that is left out for a test is
-estimated from the same size and width at the two nearest nodes, times the median ratio of the nodes at the
-four nearest sizes: the way a macro folds into subarrays makes steps along size and width that the nodes
-share.
+A macro of the sweep is answered with its own figures. Between its powers of two each quantity is interpolated
+linearly in logarithms along size and width. A macro that is missing from the table takes the value of a local
+regression through its neighbours (`seada.technology.trend`); this is how the suite `cacti` estimates what it
+leaves out.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from math import exp, log
-from statistics import median
+from math import floor, log2
 from typing import Any
 
+from seada.config.problems import did_you_mean
 from seada.errors import UserError
 
 QUANTITIES = ("read_nJ", "write_nJ", "leak_mW", "area_mm2")
-SINGLE_PORT = "1/0/0"
-NODES_USED, SIZES_USED = 2, 4
-SOURCE = "CACTI 7 sweep, one bank, 360 K"
+SOURCE = "CACTI 7 sweep (one bank, 360 K, with ECC bits)"
+DEFAULT_CELL = "itrs-hp"
+PORTS = {"1RW": "1/0/0", "1R1W": "0/1/1"}
+"""Ports by name, as CACTI counts them: read-write / read / write."""
+_ON_GRID = 1e-9
+
+Corner = tuple[int, int]
+Values = tuple[float, ...]
+Grid = dict[Corner, Values]
+
+
+@dataclass(frozen=True, order=True)
+class Kind:
+    """What a macro is made of: node, transistors (itrs-hp, -lop, -lstp) and ports as CACTI counts them."""
+
+    node_nm: int
+    cell: str = DEFAULT_CELL
+    ports: str = PORTS["1RW"]
+
+
+Table = dict[Kind, Grid]
+"""Per kind: (log2 of bytes, log2 of word bits) to the logarithms (base 2) of `QUANTITIES`."""
 
 
 @dataclass(frozen=True)
@@ -37,121 +55,123 @@ class Macro:
     interpolated: bool
 
 
-@dataclass(frozen=True)
-class Point:
-    """A row of the sweep by what was varied; bytes as powers of two."""
-
-    node_nm: float
-    cell: str
-    ports: str
-    bytes: int
-    width: int
-
-
-def read_sweep(rows: Iterable[dict[str, Any]]) -> dict[Point, dict[str, float]]:
-    """Rows of a sweep file by point; sizes are rounded to the power of two that CACTI was asked for."""
-    table = {}
+def read_table(rows: Iterable[dict[str, Any]]) -> Table:
+    """Rows of a sweep as a table; sizes and widths must be powers of two."""
+    table: Table = {}
     for row in rows:
-        size = 1 << round(log(row["bytes"], 2))
-        point = Point(row["node_nm"], row["cell"], row["ports"], size, int(row["width"]))
-        table[point] = {quantity: float(row[quantity]) for quantity in QUANTITIES}
+        grid = table.setdefault(Kind(int(row["node_nm"]), row["cell"], row["ports"]), {})
+        corner = (round(log2(row["bytes"])), round(log2(row["width"])))
+        grid[corner] = tuple(log2(row[quantity]) for quantity in QUANTITIES)
     return table
 
 
 @lru_cache
-def sweep() -> dict[Point, dict[str, float]]:
-    """The package's own sweep."""
+def sweep() -> Table:
+    """The package's own sweep, made by ``scripts/sweep_cacti.py``."""
     text = (files("seada") / "data" / "technology" / "cacti7.json").read_text(encoding="utf-8")
-    return read_sweep(json.loads(text)["rows"])
+    data = json.loads(text)
+    return read_table(dict(zip(data["columns"], row, strict=True)) for row in data["rows"])
 
 
-def sram(node_nm: float, cell: str, size_bytes: float, width_bits: int) -> Macro:
-    """A single-ported macro of that size and word width.
+def swept_nodes() -> tuple[int, ...]:
+    """Nodes of the sweep in nm, coarsest first."""
+    return tuple(sorted({kind.node_nm for kind in sweep()}, reverse=True))
+
+
+def sram(kind: Kind, size_bytes: float, width_bits: float) -> Macro:
+    """A macro of that size and word width.
 
     Raises
     ------
     UserError
-        If the node, cell, size or width lies outside the sweep.
+        If the kind, size or width lies outside the sweep.
     """
-    rows = {
-        (point.bytes, point.width): values
-        for point, values in sweep().items()
-        if (point.node_nm, point.cell, point.ports) == (node_nm, cell, SINGLE_PORT)
+    grid = _grid(kind)
+    if not in_reach(grid, size_bytes, width_bits):
+        raise UserError(_out_of_reach(grid, size_bytes, width_bits))
+    x, y = log2(size_bytes), log2(width_bits)
+    read, write, leak, area = estimate(sweep(), kind, x, y)
+    return Macro(read * 1e3, write * 1e3, leak * 1e-3, area * 1e6, len(list(_corners(x, y))) > 1)
+
+
+def in_reach(grid: Grid, size_bytes: float, width_bits: float) -> bool:
+    """Whether the grid has all macros around that size and width."""
+    if size_bytes <= 0 or width_bits <= 0:
+        return False
+    return all(corner in grid for corner, _ in _corners(log2(size_bytes), log2(width_bits)))
+
+
+def estimate(table: Table, kind: Kind, log2_bytes: float, log2_bits: float) -> Values:
+    """The quantities of a macro, interpolated between the corners around it; missing corners by the trend."""
+    grid = table[kind]
+    total = [0.0] * len(QUANTITIES)
+    for corner, share in _corners(log2_bytes, log2_bits):
+        values = grid[corner] if corner in grid else _trend(table, kind, corner)
+        total = [part + share * value for part, value in zip(total, values, strict=True)]
+    return tuple(2.0**value for value in total)
+
+
+def without(table: Table, size_bytes: float | None, width_bits: float | None) -> Table:
+    """The table without a size and width (or, with one of them None, a whole size or width), of any kind."""
+    size = None if size_bytes is None else log2(size_bytes)
+    width = None if width_bits is None else log2(width_bits)
+
+    def left_out(corner: Corner) -> bool:
+        pairs = zip(corner, (size, width), strict=True)
+        near = (wanted is None or abs(at - wanted) < _ON_GRID for at, wanted in pairs)
+        return all(near)
+
+    return {
+        kind: {corner: values for corner, values in grid.items() if not left_out(corner)}
+        for kind, grid in table.items()
     }
-    if not rows:
-        known = sorted({(p.node_nm, p.cell) for p in sweep() if p.ports == SINGLE_PORT})
-        allowed = ", ".join(f"{cell} at {node:g} nm" for node, cell in known)
-        raise UserError(f"the SRAM sweep has no {cell} at {node_nm:g} nm; it has {allowed}")
-    values = {quantity: _interpolated(rows, quantity, size_bytes, width_bits) for quantity in QUANTITIES}
-    exact = (size_bytes, width_bits) in rows
-    read, write, leak, area = (values[quantity] for quantity in QUANTITIES)
-    return Macro(read * 1e3, write * 1e3, leak * 1e-3, area * 1e6, not exact)
 
 
-def _interpolated(
-    rows: dict[tuple[int, int], dict[str, float]], quantity: str, size_bytes: float, width_bits: int
-) -> float:
-    """Linear in logarithms along size, then along width."""
-    widths = sorted({width for _, width in rows})
-    points = []
-    for width in widths:
-        along = sorted((log(size), log(row[quantity])) for (size, w), row in rows.items() if w == width)
-        low, high = exp(along[0][0]), exp(along[-1][0])
-        if low * 0.999 <= size_bytes <= high * 1.001:
-            points.append((log(width), _line(along, log(size_bytes))))
-    in_reach = [exp(width) for width, _ in points]
-    if not points or not min(in_reach) * 0.999 <= width_bits <= max(in_reach) * 1.001:
-        raise UserError(
-            f"the SRAM sweep does not reach {size_bytes:g} B with words of {width_bits} bit; it has "
-            "256 B to 2 MiB with 64 bit and 1 KiB to 2 MiB with 256 bit"
-        )
-    return exp(_line(points, log(width_bits)))
+def _corners(x: float, y: float) -> Iterator[tuple[Corner, float]]:
+    """Whole numbers around (x, y), each with its share."""
+    for at_x, share_x in _ends(x):
+        for at_y, share_y in _ends(y):
+            yield (at_x, at_y), share_x * share_y
 
 
-def _line(points: Sequence[tuple[float, float]], x: float) -> float:
-    """The line through the two points around x."""
-    if len(points) == 1:
-        return points[0][1]
-    index = next((i for i in range(1, len(points)) if points[i][0] >= x), len(points) - 1)
-    (x0, y0), (x1, y1) = points[index - 1], points[index]
-    return y0 + (y1 - y0) * (x - x0) / (x1 - x0)
+def _ends(x: float) -> list[tuple[int, float]]:
+    if abs(x - round(x)) < _ON_GRID:
+        return [(round(x), 1.0)]
+    return [(floor(x), 1 - (x - floor(x))), (floor(x) + 1, x - floor(x))]
 
 
-def left_out(table: dict[Point, dict[str, float]], point: Point, quantity: str) -> float | None:
-    """Estimate of one row from all others; None where nothing comparable is left."""
-    others = sorted(_relatives(table, point), key=lambda other: (other[0], other[1].node_nm))[:NODES_USED]
-    estimates = []
-    for distance, other in others:
-        ratios = _ratios(table, point, other, quantity)
-        if ratios:
-            estimates.append((log(table[other][quantity]) + median(ratios), 1 / distance))
-    if not estimates:
-        return None
-    return exp(sum(value * weight for value, weight in estimates) / sum(weight for _, weight in estimates))
+def _trend(table: Table, kind: Kind, corner: Corner) -> Values:
+    """The trend through all nodes of that cell and ports."""
+    from seada.technology.trend import local_trend
+
+    relatives = {k.node_nm: g for k, g in table.items() if (k.cell, k.ports) == (kind.cell, kind.ports)}
+    return local_trend(relatives, kind.node_nm, corner)
 
 
-def _relatives(table: dict[Point, dict[str, float]], point: Point) -> Iterable[tuple[float, Point]]:
-    """Rows of the same size and width at another node, or with another cell or port, with a distance."""
-    for other in table:
-        if other == point or (other.bytes, other.width) != (point.bytes, point.width):
-            continue
-        same_kind = (other.cell, other.ports) == (point.cell, point.ports)
-        same_node = other.node_nm == point.node_nm
-        if same_kind:
-            yield abs(log(other.node_nm / point.node_nm)), other
-        elif same_node and (other.cell, other.ports) == ("itrs-hp", SINGLE_PORT):
-            yield 1.0, other
+def _grid(kind: Kind) -> Grid:
+    table = sweep()
+    if kind in table:
+        return table[kind]
+    if kind.node_nm not in swept_nodes():
+        nodes = ", ".join(f"{node} nm" for node in swept_nodes())
+        nearest = min(swept_nodes(), key=lambda node: abs(log2(node / kind.node_nm)))
+        raise UserError(f"no SRAM at {kind.node_nm} nm; allowed: {nodes}; the nearest is {nearest} nm")
+    names = {ports: name for name, ports in PORTS.items()}
+    known = [k for k in sorted(table) if k.node_nm == kind.node_nm]
+    cells = list(dict.fromkeys(k.cell for k in known))
+    hint = did_you_mean(kind.cell, cells) if kind.cell not in cells else ""
+    allowed = ", ".join(f"{k.cell} {names[k.ports]}" for k in known)
+    ports = names.get(kind.ports, kind.ports)
+    raise UserError(f"no SRAM of cell {kind.cell} with ports {ports}; allowed: {allowed}{hint}")
 
 
-def _ratios(table: dict[Point, dict[str, float]], point: Point, other: Point, quantity: str) -> list[float]:
-    """Logarithms of the ratio of the two kinds at the nearest other sizes."""
-    found = []
-    for peer, values in table.items():
-        kind = (peer.node_nm, peer.cell, peer.ports, peer.width)
-        if kind != (point.node_nm, point.cell, point.ports, point.width) or peer == point:
-            continue
-        twin = Point(other.node_nm, other.cell, other.ports, peer.bytes, peer.width)
-        if twin in table:
-            distance = abs(log(peer.bytes / point.bytes))
-            found.append((distance, log(values[quantity] / table[twin][quantity])))
-    return [ratio for _, ratio in sorted(found)[:SIZES_USED]]
+def _out_of_reach(grid: Grid, size_bytes: float, width_bits: float) -> str:
+    sizes, widths = sorted({size for size, _ in grid}), sorted({width for _, width in grid})
+    low, high = widths[0], widths[-1]
+    reach = f"{2 ** sizes[0]} B to {2 ** (sizes[-1] - 20)} MiB and words of {2**low} to {2**high} bit"
+    inside = min(max(log2(width_bits), low), high)
+    deep = [size for size in sizes if all((size, width) in grid for width, _ in _ends(inside))]
+    return (
+        f"an SRAM macro of {size_bytes:g} B with words of {width_bits:g} bit is out of reach of the sweep "
+        f"({reach}; with such words {2 ** deep[0]} B or more per bank)"
+    )
