@@ -223,6 +223,7 @@ def find_warnings(config: cfg.ArchConfig, arch: Arch, ledger: Ledger) -> tuple[s
     """What is legal but odd, and what is missing."""
     return (
         *_provenance_warnings(ledger),
+        *_scaling_warnings(config),
         *_port_warnings(config, arch),
         *(warning for memory in arch.memories for warning in _memory_warnings(memory, arch)),
         *(warning for mode in arch.compute.modes for warning in _feed_warnings(mode, arch)),
@@ -248,6 +249,14 @@ def _provenance_warnings(ledger: Ledger) -> Iterator[str]:
     if len(nodes) > 1:
         mixed = ", ".join(f"{node} nm" for node in nodes)
         yield f"numbers of different technology nodes are mixed without scaling: {mixed}"
+
+
+def _scaling_warnings(config: cfg.ArchConfig) -> Iterator[str]:
+    """Methods of scaling disagree by factors, so figures of two of them do not go together."""
+    chosen = [memory.technology for memory in config.memories.values() if memory.technology]
+    methods = sorted({choice.scaling for choice in chosen if choice.scaling})
+    if len(methods) > 1:
+        yield f"figures scaled by different methods are mixed: {', '.join(methods)}"
 
 
 def _port_warnings(config: cfg.ArchConfig, arch: Arch) -> Iterator[str]:

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
+from pydantic_core import PydanticKnownError
 
 from seada.config.base import ConfigModel, FormatName, SchemaVersion
 from seada.config.base import as_value_error as _user
 from seada.errors import UserError
+from seada.technology.tables import dram
 from seada.units import parse_quantity
 
 Status = Literal["published", "derived", "unverified", "placeholder"]
@@ -34,6 +36,19 @@ BANDWIDTH = ("word/cycle", "bit/cycle", "bit/s")
 def _check_node(text: str) -> str:
     parse_quantity(text, {"nm"})
     return text
+
+
+@_user
+def _check_swept(text: str) -> str:
+    if parse_quantity(text, {"nm"}).value.denominator != 1:
+        raise UserError(f"{text!r} is no whole number of nm")
+    return text
+
+
+@_user
+def _check_dram(kind: str) -> str:
+    dram(kind)
+    return kind
 
 
 class Provenance(ConfigModel):
@@ -166,19 +181,63 @@ def _same_buffers(value: Any) -> Any:
     return dict.fromkeys(("weight", "input", "output"), value) if isinstance(value, int) else value
 
 
+DerivedKey = Literal["read_energy", "write_energy", "leakage", "area"]
+SRAM_ONLY = ("cell", "ports", "banks", "scaling")
+
+
+class TechnologyConfig(ConfigModel):
+    """Where a memory's energies, leakage and area come from instead of written numbers."""
+
+    sram: Annotated[str, AfterValidator(_check_swept)] | None = None
+    """Node of an SRAM, such as ``45 nm``: figures by size and word from a sweep of CACTI."""
+    dram: Annotated[str, AfterValidator(_check_dram)] | None = None
+    """Kind of DRAM, such as ``lpddr4``: energy per bit."""
+    cell: str | None = None
+    """Transistors of the SRAM: itrs-hp (default), itrs-lop or itrs-lstp."""
+    ports: Literal["1RW", "1R1W"] | None = None
+    """Ports of the SRAM's cells; default 1RW."""
+    banks: Count | None = None
+    """SRAM macros that the memory is made of; default 1. An access is one of one bank."""
+    scaling: str | None = None
+    """Method that carries the figures to a node that the sweep does not have."""
+    override: list[DerivedKey] = Field(default_factory=list)
+    """Figures that the memory states itself although the technology has them."""
+
+    @model_validator(mode="after")
+    def _check(self) -> TechnologyConfig:
+        if (self.sram is None) == (self.dram is None):
+            raise ValueError("one of 'sram' and 'dram' is needed")
+        extra = [key for key in SRAM_ONLY if self.dram is not None and getattr(self, key) is not None]
+        if extra:
+            raise ValueError(f"only an SRAM has {', '.join(map(repr, extra))}")
+        return self
+
+
+def _needed(value: Number | None, info: ValidationInfo) -> Number | None:
+    """Energies must be written unless a technology gives them."""
+    if value is None and info.data.get("technology", value) is None and "technology" in info.data:
+        raise PydanticKnownError("missing")
+    return value
+
+
+_NEEDED = AfterValidator(_needed)
+
+
 class MemoryConfig(Provenance):
     """A memory; all numbers are for one instance."""
 
+    technology: TechnologyConfig | None = None
+    """Gives the energies, leakage and area by size and word, instead of numbers written here."""
     size: Size
     """Capacity (KiB, bit, words) or ``unlimited``."""
     word: Width
     """Bits that one access moves, such as ``64 bit``."""
     bandwidth: Annotated[PortBandwidth | None, _or_unlimited(PortBandwidth)]
     """Of the ports, or ``unlimited``."""
-    read_energy: AccessEnergy
-    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``)."""
-    write_energy: AccessEnergy
-    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``)."""
+    read_energy: Annotated[AccessEnergy | None, _NEEDED] = Field(None, validate_default=True)
+    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``); needed unless `technology` gives it."""
+    write_energy: Annotated[AccessEnergy | None, _NEEDED] = Field(None, validate_default=True)
+    """Per word (``pJ``, ``pJ/word``) or per bit (``pJ/bit``); needed unless `technology` gives it."""
     leakage: Leakage | None = None
     """Power at rest in W; default ``unmodelled``."""
     area: Area | None = None

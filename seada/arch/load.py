@@ -26,6 +26,7 @@ from seada.arch.hardware import (
 )
 from seada.arch.presets import expand_preset
 from seada.arch.provenance import Ledger
+from seada.arch.technology import with_technology
 from seada.config.yaml_file import Document, config_error, read_document, validate_document
 from seada.formats import parse_format
 from seada.units import Quantity
@@ -45,7 +46,8 @@ def load_arch(path: str | Path) -> Arch:
 def arch_from_document(document: Document) -> Arch:
     """The architecture that a document describes (see `load_arch`); sweeps change the data of a document."""
     config = validate_document(document, cfg.ArchConfig)
-    problems = find_problems(config)
+    config, unknown = with_technology(config)
+    problems = [*find_problems(config), *unknown]
     if problems:
         raise config_error([document.place(path, message) for path, message in problems])
     ledger = Ledger((config,))
@@ -126,7 +128,7 @@ def _memory(name: str, config: cfg.MemoryConfig, clock_hz: float, ledger: Ledger
     )
 
 
-def _energy_per_word(number: cfg.Number, path: str, word_bits: int, ledger: Ledger) -> float:
+def _energy_per_word(number: cfg.Number | None, path: str, word_bits: int, ledger: Ledger) -> float:
     quantity = ledger.quantity(number, path)
     if quantity is None:
         return 0.0

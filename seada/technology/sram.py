@@ -86,7 +86,7 @@ def sram(kind: Kind, size_bytes: float, width_bits: float) -> Macro:
     UserError
         If the kind, size or width lies outside the sweep.
     """
-    grid = _grid(kind)
+    grid = known_kind(kind)
     if not in_reach(grid, size_bytes, width_bits):
         raise UserError(_out_of_reach(grid, size_bytes, width_bits))
     x, y = log2(size_bytes), log2(width_bits)
@@ -148,7 +148,14 @@ def _trend(table: Table, kind: Kind, corner: Corner) -> Values:
     return local_trend(relatives, kind.node_nm, corner)
 
 
-def _grid(kind: Kind) -> Grid:
+def known_kind(kind: Kind) -> Grid:
+    """The macros of a kind.
+
+    Raises
+    ------
+    UserError
+        If the sweep has no such kind.
+    """
     table = sweep()
     if kind in table:
         return table[kind]

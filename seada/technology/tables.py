@@ -81,14 +81,16 @@ def arithmetic(table: str, entry: str) -> Figure:
 
 
 def dram(kind: str) -> Figure:
-    """Energy per bit of a kind of DRAM.
+    """Energy per bit of a kind of DRAM, in any case of letters.
 
     Raises
     ------
     UserError
         If there is no such kind.
     """
-    row = _choose("kind of DRAM", kind, _data("dram")["kinds"])
+    kinds = _data("dram")["kinds"]
+    row = _choose("kind of DRAM", kind.lower() if kind.lower() in kinds else kind, kinds)
+    kind = kind.lower()
     return Figure(row["energy"], None, None, None, row["status"], f"{kind}: {row['source']}", row["boundary"])
 
 
@@ -108,6 +110,25 @@ def scaled(quantity: str, value: float, from_nm: float, to_nm: float, method: st
             nodes = ", ".join(f"{n} nm" for n in factors)
             raise UserError(f"the method {method} has no factor for {node:g} nm; it has {nodes}")
     return float(value * factors[to_nm] / factors[from_nm])
+
+
+def scaling_methods(purpose: str) -> list[str]:
+    """Names of the methods for ``arithmetic`` or ``sram``."""
+    return [name for name, method in _data("scaling")["methods"].items() if purpose in method["for"]]
+
+
+def scaling_method(name: str, purpose: str) -> Mapping[str, Any]:
+    """A method of scaling: its source, and its factors per node by quantity.
+
+    Raises
+    ------
+    UserError
+        If there is no such method for that purpose.
+    """
+    methods = _data("scaling")["methods"]
+    allowed = {known: methods[known] for known in scaling_methods(purpose)}
+    found: Mapping[str, Any] = _choose(f"method of scaling for {purpose}", name, allowed)
+    return found
 
 
 def scaling_source(method: str) -> str:
