@@ -1,4 +1,4 @@
-"""Choosing PE modes, resolving classes of dimensions, presets, and precision requests."""
+"""Choosing PE modes, resolving classes of dimensions, and precision requests."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from seada.arch.config import PresetConfig
 from seada.arch.dims import resolve_dims
 from seada.arch.hardware import LANES, Fanout
 from seada.arch.load import load_arch
-from seada.arch.presets import expand_preset
 from seada.arch.setup import float_unit_runs, make_setup, select_mode
 from seada.errors import InfeasibleError, UserError
 from seada.formats import parse_format, parse_precision
@@ -123,44 +121,6 @@ def test_selection_never_picks_a_mode_that_loses_values() -> None:
             else:
                 assert mode.weight.represents(weight)
                 assert mode.input.represents(activation)
-
-
-def preset(**changes: object) -> PresetConfig:
-    base = {
-        "preset": "bitfusion",
-        "native": 8,
-        "minimum": 2,
-        "accumulator": "int32",
-        "energy": "1 pJ",
-        "block": "b",
-    }
-    return PresetConfig.model_validate({**base, **changes})
-
-
-def test_presets() -> None:
-    fused = {(m.weight.bits, m.input.bits): m.lanes for m in expand_preset(preset(), 1.0)}
-    assert fused == {
-        (2, 2): 16, (2, 4): 8, (2, 8): 4, (4, 2): 8, (4, 4): 4, (4, 8): 2, (8, 2): 4, (8, 4): 2, (8, 8): 1,
-    }  # fmt: skip
-    subword = expand_preset(preset(preset="subword", native=16, minimum=4), 1.0)
-    assert [(m.weight.bits, m.input.bits, m.lanes, m.lane_dims) for m in subword] == [
-        (4, 4, 4, {"output"}),
-        (8, 8, 2, {"output"}),
-        (16, 16, 1, {"output"}),
-    ]
-    serial = expand_preset(preset(preset="bit_serial", native=4, minimum=1), 2.0)
-    assert [(m.input.bits, m.cycles_per_step, m.energy_pj_per_step) for m in serial] == [
-        (1, 1, 2.0), (2, 2, 4.0), (3, 3, 6.0), (4, 4, 8.0),
-    ]  # fmt: skip
-    signs = {m.input.signed for m in expand_preset(preset(unsigned_inputs=True), 1.0)}
-    assert signs == {True, False}
-
-
-def test_presets_refuse_widths_that_cannot_be() -> None:
-    with pytest.raises(UserError, match="powers of two"):
-        expand_preset(preset(native=12), 1.0)
-    with pytest.raises(UserError, match="above native"):
-        expand_preset(preset(minimum=16), 1.0)
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,8 @@ def test_show_draws_every_kind(shell: Shell) -> None:
         document = shell.json("show", path)
         validate(document, "other")
         assert document[part]
+    for mode in shell.json("show", FUSED)["chip"]["modes"]:
+        validate(mode, "pe_mode")
 
 
 def test_a_mapping_that_was_found_costs_the_same_when_it_is_given(shell: Shell) -> None:

@@ -297,8 +297,7 @@ def _width(mode: Mode, role: str) -> int:
 
 def _feed_warnings(mode: Mode, arch: Arch) -> Iterator[str]:
     """Operands that no memory gives to one PE at the rate of the mode, even if all others share each read."""
-    for role, reads in (("weight", mode.weight), ("input", mode.input)):
-        needed = mode.lanes * reads.bits / mode.cycles_per_step
+    for role, needed in (("weight", mode.weight_bits_per_cycle), ("input", mode.input_bits_per_cycle)):
         rates = [_read_bits_per_cycle(m) for m in arch.memories if m.keep[ROLES.index(role)] != "never"]
         if mode.lane_dims and max(rates) < needed:
             yield (

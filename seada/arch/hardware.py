@@ -129,6 +129,19 @@ class Mode:
     energy_pj_per_step: float
     block: str
 
+    @property
+    def weight_bits_per_cycle(self) -> float:
+        """Weight bits that a full step takes in, over its cycles: the width of the PE's weight port.
+
+        Lanes that share an element read it once, so output lanes may take in less.
+        """
+        return self.lanes * self.weight.bits / self.cycles_per_step
+
+    @property
+    def input_bits_per_cycle(self) -> float:
+        """Input bits that a full step takes in, over its cycles (see `weight_bits_per_cycle`)."""
+        return self.lanes * self.input.bits / self.cycles_per_step
+
 
 @dataclass(frozen=True)
 class Block:

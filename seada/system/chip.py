@@ -26,7 +26,11 @@ def chip_of(arch: Arch) -> Chip:
                 "input": mode.input.name,
                 "accumulator": mode.accumulator.name,
                 "lanes": mode.lanes,
+                "lane_dims": sorted(mode.lane_dims),
                 "cycles_per_step": mode.cycles_per_step,
+                "weight_bits_per_cycle": mode.weight_bits_per_cycle,
+                "input_bits_per_cycle": mode.input_bits_per_cycle,
+                "energy_pj_per_step": mode.energy_pj_per_step,
                 "energy_pj_per_mac": mode.energy_pj_per_step / mode.lanes,
                 "block": mode.block,
             }
