@@ -1,0 +1,99 @@
+"""What the pages in docs/ print is what the program says now."""
+
+from __future__ import annotations
+
+import ast
+import json
+import operator
+import re
+from collections.abc import Iterator
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seada.cli.main import run_command
+
+ROOT = Path(__file__).parent.parent
+MODEL = (ROOT / "docs" / "model.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "docs" / "worked_example"
+COMMAND = [
+    *("evaluate", str(EXAMPLE / "arch.yaml"), "gemm M=4 N=4 K=8", str(EXAMPLE / "mapping.yaml")),
+    *("--precision", "int8"),
+]
+ROW = re.compile(r"^\| ([a-z_.]+) \| (.+?) = ([0-9.]+) \|", re.MULTILINE)
+OPERATORS = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert run_command([*COMMAND, *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines without the blanks at their ends and without rules, whose length depends on the terminal."""
+    return [line for raw in text.splitlines() if (line := raw.rstrip()) and set(line) - set(" ─")]
+
+
+def value_of(node: ast.AST) -> float:
+    """The value of sums, products and quotients of numbers."""
+    if isinstance(node, ast.Expression):
+        return value_of(node.body)
+    if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+        return node.value
+    if isinstance(node, ast.BinOp):
+        return float(OPERATORS[type(node.op)](value_of(node.left), value_of(node.right)))
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Name)
+    assert node.func.id == "ceil"
+    return ceil(value_of(node.args[0]))
+
+
+def figures(result: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    """Everything that the worked example derives, by the name it has there."""
+    for kind, entries in (("", result["memories"]), ("link.", result["links"])):
+        for entry in entries:
+            for role, numbers in entry["operands"].items():
+                yield from ((f"{kind}{entry['name']}.{role}.{key}", n) for key, n in numbers.items())
+    yield from ((f"energy.{part}", pj) for part, pj in result["energy_breakdown_pj"].items())
+    yield from ((f"latency.{part}", cycles) for part, cycles in result["latency_breakdown_cycles"].items())
+    yield "energy.total", result["energy_pj"]
+    yield "latency.total", result["latency_cycles"]
+
+
+def test_the_output_in_the_worked_example_is_what_the_command_prints(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (shown,) = re.findall(r"```text\n(.*?)```", MODEL, re.DOTALL)
+    assert lines_of(shown) == lines_of(run(capsys))
+
+
+def test_every_derivation_gives_the_figure_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    known = dict(figures(json.loads(run(capsys, "--json"))))
+    rows = ROW.findall(MODEL)
+    for name, derivation, stated in rows:
+        assert value_of(ast.parse(derivation, mode="eval")) == pytest.approx(float(stated)), name
+        assert known[name] == pytest.approx(float(stated)), name
+    derived = {name for name, _, _ in rows}
+    printed = {name for name, value in known.items() if value and not name.endswith("bits")}
+    assert printed - derived == set()
+
+
+def test_the_batch_in_the_page_costs_the_worked_example(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", MODEL, re.DOTALL)
+    names: dict[str, Any] = {}
+    exec(code.replace('"docs/', f'"{ROOT}/docs/'), names)
+    result = json.loads(run(capsys, "--json"))
+    costs = names["costs"]
+    assert costs.latency_cycles[0] == result["latency_cycles"]
+    assert costs.energy_pj[0] == result["energy_pj"]
+    assert np.isnan(costs.energy_pj).tolist() == [row in costs.refused for row in range(3)]
+
+
+def test_the_table_of_other_tools_names_every_switch() -> None:
+    from seada.peers.convention import ALLOWED
+
+    assert set(re.findall(r"^\|.*?\(`([a-z]+)`\)", MODEL, re.MULTILINE)) == set(ALLOWED)
