@@ -104,22 +104,14 @@ def test_the_command_writes_a_block_that_an_architecture_takes(
     assert document["rows"] == 12
     calibrated = tmp_path / "chip.yaml"
     calibrated.write_text(Path(ARCH).read_text() + out.read_text())
-    assert (
-        run_command(
-            [
-                "evaluate",
-                str(calibrated),
-                "gemm M=16 N=4 K=4",
-                str(tmp_path / "m.yaml"),
-                "--precision",
-                "int16",
-                "--json",
-            ]
-        )
-        == 0
-    )
+    evaluate = ["evaluate", str(calibrated), "gemm M=16 N=4 K=4", str(tmp_path / "m.yaml")]
+    assert run_command([*evaluate, "--precision", "int16", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["calibrated_latency_cycles"] > 0
+    assert run_command([*evaluate, "--precision", "int16"]) == 0
+    assert (
+        f"calibrated latency {round(result['calibrated_latency_cycles']):,} cycles" in capsys.readouterr().out
+    )
 
 
 def test_every_wrong_row_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import ast
 import json
 import operator
 import re
+import runpy
 from collections.abc import Iterator
 from math import ceil
 from pathlib import Path
@@ -97,3 +98,28 @@ def test_the_table_of_other_tools_names_every_switch() -> None:
     from seada.peers.convention import ALLOWED
 
     assert set(re.findall(r"^\|.*?\(`([a-z]+)`\)", MODEL, re.MULTILINE)) == set(ALLOWED)
+
+
+CALIBRATION = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
+
+
+def test_the_calibration_page_shows_what_a_fit_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    rows = runpy.run_path(str(ROOT / "scripts" / "gemmini_rows.py"))
+    names = ("tile_cycles", "first_word_cycles", "reload_cycles")
+    rows["write_tables"](tmp_path)
+    capsys.readouterr()
+    command = ["calibrate", "docs/calibration/gemmini_rtl.yaml", str(tmp_path / "test.csv"), "--json"]
+    assert run_command([*command, *(word for name in names for word in ("--parameter", name))]) == 0
+    found = json.loads(capsys.readouterr().out)
+    for parameter in found["parameters"]:
+        (value, error) = re.findall(rf"^ ?{parameter['name']} +([0-9.]+) +([0-9.]+)$", CALIBRATION, re.M)[0]
+        assert float(value) == pytest.approx(parameter["value"], rel=1e-3)
+        assert float(error) == pytest.approx(parameter["standard_error"], rel=1e-2)
+    errors = re.findall(
+        r"mean absolute error ([0-9.]+) % on the rows, ([0-9.]+) % on rows left out", CALIBRATION
+    )
+    stated = [100 * found["mape"], 100 * found["cross_validated_mape"]]
+    assert [float(error) for error in errors[0]] == pytest.approx(stated, abs=0.1)

@@ -47,6 +47,9 @@ def layer_text(result: MapResult) -> Iterator[RenderableType]:
         f"latency {count(cost.latency_cycles)} cycles ({_time(result)}), energy {energy(cost.energy_pj)}, "
         f"utilization {percent(cost.utilization)}, bound by {cost.bound_by}"
     )
+    calibrated = result.calibrated_latency_cycles
+    if calibrated is not None:
+        yield f"calibrated latency {count(round(calibrated))} cycles"
     yield from _search_text(result)
     if result.mapping is not None:
         yield ""
