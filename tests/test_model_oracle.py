@@ -60,6 +60,25 @@ def test_the_closed_form_covers_ragged_convolutions_on_an_array() -> None:
     compare(problem)
 
 
+def test_the_closed_form_counts_instances_outside_the_loops_of_an_inner_keep() -> None:
+    # All sums of a step pass one port, though the array stands outside the loops that move the weights.
+    layer = matmul("g", B=2, M=8, N=7, K=11)
+    hardware = setup(memory("m0", shared_words_per_cycle=0.5), fanout("f", 4), memory("m1"))
+    problem = (layer, hardware, nest("W@m0 I@m0 O@m0 M:4@f.x K:6 M:2 W@m1 N:1 M:1 K:1 B:1"))
+    assert check(*problem) == []
+    assert regular_counts(flatten(*problem)) is not None
+    compare(problem)
+
+
+def test_sharers_on_two_levels_equal_the_interpreter() -> None:
+    layer = conv("c", outputs=[4], kernel=[4], K=1, C=2)
+    hardware = setup(memory("m0"), fanout("f", 2), memory("m1"), plane("g"), memory("m2"))
+    text = "W@m0 I@m0 O@m0 C:1@f.x S:2 O@m1 W@m1 I@m1 S:1@g.x Q:3@g.y O@m2 W@m2 I@m2 Q:1"
+    problem = (layer, hardware, nest(text))
+    assert check(*problem) == []
+    compare(problem)
+
+
 @pytest.mark.full
 @settings(max_examples=2000, **SETTINGS)
 @given(problems())

@@ -242,8 +242,8 @@ def arrival_state(
 def set_sharer(nest: Nest, level: int, code: int, work: Work) -> int:
     """Put the reduction coordinates of parent number `code` into ``work.slots``; returns how many are alike.
 
-    Where no reduction dimension is ragged, parents that are the first of their sharers down to the same level
-    behave alike, and `code` counts these classes. Number 0 is the first parent.
+    Where no reduction dimension is ragged, parents whose deepest level with a coordinate other than 0 is the
+    same behave alike (see `zero_level`), and `code` counts these classes. Number 0 is the first parent.
     """
     for s in range(nest.slots):
         work.slots[s] = 0
@@ -258,9 +258,7 @@ def set_sharer(nest: Nest, level: int, code: int, work: Work) -> int:
     set_reduction_slots(
         nest, nest.slots_above[OUTPUT, code - 1], nest.slots_above[OUTPUT, code], 1, work.slots
     )
-    outer = reduction_slots(nest, 0, nest.slots_above[OUTPUT, code - 1])
-    inner = reduction_slots(nest, nest.slots_above[OUTPUT, code], nest.slots_above[OUTPUT, level - 1])
-    return outer * (width - 1) * inner
+    return reduction_slots(nest, 0, nest.slots_above[OUTPUT, code - 1]) * (width - 1)
 
 
 @kernel

@@ -53,6 +53,10 @@ def plain_steps(
 ) -> None:
     """As `dimension_steps` where no trip is ragged."""
     size, copies = 1, 1
+    for c in range(entry):
+        # the entry may lie inside slots whose instances the step serves together
+        if nest.chain_is_slot[d, c] and nest.chain_index[d, c] >= low:
+            size *= nest.slot_trips[nest.chain_index[d, c]]
     for c in range(entry, nest.chain_length[d]):
         trips = extent // nest.chain_step[d, c]
         extent = nest.chain_step[d, c]
