@@ -123,3 +123,20 @@ def test_the_calibration_page_shows_what_a_fit_gives(
     )
     stated = [100 * found["mape"], 100 * found["cross_validated_mape"]]
     assert [float(error) for error in errors[0]] == pytest.approx(stated, abs=0.1)
+
+
+@pytest.mark.parametrize("suite", ["accelforge", "bitfusion", "factorflow", "timeloop"])
+def test_the_validation_page_counts_what_the_suites_count(suite: str) -> None:
+    from seada.validate.registry import run_suite
+
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(rf"^\| `{suite}` \|.*\| (\d+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
+    result = run_suite(suite)
+    assert [int(number) for number in stated] == [result.passed, result.failed, result.skipped]
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
