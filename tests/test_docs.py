@@ -140,3 +140,14 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in pages:
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert "://" in target or (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_links_into_the_model_page_name_a_heading() -> None:
+    slugs = {
+        re.sub(r"[^a-z0-9 -]", "", title.lower()).replace(" ", "-")
+        for title in re.findall(r"^## (.+)$", MODEL, re.MULTILINE)
+    }
+    texts = [MODEL, *((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/validation.md"))]
+    targets = {t for text in texts for t in re.findall(r"\((?:docs/)?(?:model\.md)?#([0-9a-z-]+)\)", text)}
+    assert targets
+    assert targets <= slugs
