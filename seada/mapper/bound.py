@@ -230,8 +230,8 @@ def _splits(problem: _Problem) -> _Split:
     options = [np.array(list(_factors(problem.layer, fanout, groups)), np.float64) for _, fanout in fanouts]
     if math.prod(len(option) for option in options) > MAX_SPLITS:
         options = [option.max(axis=0, keepdims=True) for option in options]
-    index = np.array(list(product(*(range(len(option)) for option in options))), np.int64)
-    index = index.reshape(-1, len(fanouts))
+    ways = list(product(*(range(len(option)) for option in options)))
+    index = np.array(ways, np.int64).reshape(len(ways), len(fanouts))  # Without fanouts: one way, no column.
     sharing = np.ones((len(problem.memories), len(ROLES), len(index)))
     parallel = np.ones(len(problem.memories))
     for number, (node, _) in enumerate(problem.memories):
