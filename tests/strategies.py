@@ -15,6 +15,7 @@ MAX_MACS = 1500
 MAX_LEAVES = 24
 BANDWIDTHS = (0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 8.0)
 FORMATS = ("int1", "int2", "int4", "int5", "int8", "uint4", "int12", "int16", "fp8_e4m3", "bf16", "fp32")
+SCALES = ("", "_g2_s8", "_g3_s5", "_g7", "_g32_s8")
 ACCUMULATORS = ("int12", "int16", "int24", "int32", "fp16", "fp32")
 
 
@@ -75,6 +76,14 @@ def precisions(draw: st.DrawFn) -> Precision:
     """Mixed formats; widths matter here, not whether a real PE would pair them."""
     narrow, wide = st.sampled_from(FORMATS), st.sampled_from(ACCUMULATORS)
     names = [draw(narrow), draw(narrow), draw(wide), draw(narrow)]
+    if draw(st.sampled_from([False, False, True])):
+        scales = st.sampled_from(SCALES)
+        names = [
+            names[0] + draw(st.sampled_from(["_channel_s5", *SCALES])),
+            names[1] + draw(scales),
+            names[2],
+        ]
+        names.append(draw(narrow) + draw(scales))
     return Precision(*(parse_format(name) for name in names))
 
 

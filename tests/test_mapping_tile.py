@@ -7,6 +7,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seada.formats import Format
 from seada.mapping.tile import interval_elements, largest_tile, tile_elements, words
 from seada.workload.build import conv, matmul
 from seada.workload.layer import Axis, Layer, Operand
@@ -109,8 +110,9 @@ def test_tiles_of_huge_layers_are_found_without_walking_them() -> None:
 
 @given(st.integers(0, 200), st.integers(1, 40), st.integers(1, 40))
 def test_words_by_packing(elements: int, bits: int, word_bits: int) -> None:
-    dense = words(elements, bits, word_bits, "dense")
-    aligned = words(elements, bits, word_bits, "aligned")
+    fmt = Format(f"{bits} bit", bits)
+    dense = words(elements, fmt, 1, word_bits, "dense")
+    aligned = words(elements, fmt, 1, word_bits, "aligned")
     assert (dense - 1) * word_bits < elements * bits <= dense * word_bits or elements == dense == 0
     assert dense <= aligned
     if word_bits % bits == 0:

@@ -9,11 +9,11 @@ from math import ceil, prod
 from hypothesis import HealthCheck, given, settings
 
 from seada.arch.hardware import LANES, Arch, Compute, Fanout, Memory, Mode, Node, Ramp, Setup
-from seada.formats import Precision, parse_format
+from seada.formats import Precision, parse_format, parse_precision
 from seada.mapping.check import check
 from seada.mapping.nest import Keep, Loop, Mapping
 from seada.model.counts import Access, Counts, LinkCount, Timing
-from seada.oracle.ledger import whole_words
+from seada.oracle.ledger import Width, whole_words
 from seada.oracle.walk import walk
 from seada.workload.build import conv, matmul
 from seada.workload.layer import ROLES, Layer
@@ -38,6 +38,13 @@ def setup(*nodes: Node, lanes: int = 1, dims: str = "", cycles: int = 1) -> Setu
         PRECISION.weight, PRECISION.input, PRECISION.accumulator, lanes, frozenset(dims), cycles, 1.0, "b"
     )
     return Setup(Arch("hand", 1e9, nodes, Compute("pe", (mode,), ())), PRECISION, mode)
+
+
+def with_precision(hardware: Setup, text: str) -> Setup:
+    """The same with other formats; sums in int32 and outputs in int8 where the text leaves them open."""
+    asked = parse_precision(text)
+    accumulator, output = asked.accumulator or PRECISION.accumulator, asked.output or PRECISION.output
+    return replace(hardware, precision=Precision(asked.weight, asked.input, accumulator, output))
 
 
 def nest(text: str) -> Mapping:
@@ -248,7 +255,7 @@ def test_words_are_whole_at_each_step() -> None:
     assert counts.memories[0][WEIGHT].read_words == 3
     assert counts.memories[1][WEIGHT].write_words == 2
     assert counts.memories[1][WEIGHT].read_words == 5
-    assert whole_words(replace(wide, packing="aligned"), {8: 3, 40: 2}) == 2 + 4  # type: ignore[arg-type]
+    assert whole_words(replace(wide, packing="aligned"), {Width(8): 3, Width(40): 2}) == 2 + 4  # type: ignore[arg-type]
 
 
 def test_single_and_double_buffers_in_time() -> None:
@@ -351,7 +358,8 @@ def test_each_output_leaves_once_if_it_is_never_split(problem: tuple[Layer, Setu
     if inner:
         total = layer.elements("output")
         assert counts.memories[0][OUTPUT].writes == total
-        assert counts.memories[0][OUTPUT].write_bits == total * hardware.precision.output.bits
+        fmt, bits = hardware.precision.output, counts.memories[0][OUTPUT].write_bits
+        assert fmt.stored_bits(total, layer.channel_elements) <= bits <= total * (fmt.bits + fmt.scale_bits)
 
 
 def _trips(layer: Layer, mapping: Mapping) -> list[int]:

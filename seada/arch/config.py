@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 from pydantic_core import PydanticKnownError
 
-from seada.config.base import ConfigModel, FormatName, SchemaVersion
+from seada.config.base import AccumulatorName, ConfigModel, PeFormatName, SchemaVersion
 from seada.config.base import as_value_error as _user
 from seada.errors import UserError
 from seada.technology.tables import dram
@@ -312,7 +312,7 @@ class FanoutConfig(Provenance):
     """Fill and drain of a systolic array; default none."""
 
 
-Formats = Annotated[list[FormatName], Field(min_length=1)]
+Formats = Annotated[list[PeFormatName], Field(min_length=1)]
 
 
 class ModeConfig(Provenance):
@@ -322,7 +322,7 @@ class ModeConfig(Provenance):
     """Format of the weight, or a list."""
     input: Annotated[Formats, _ONE_OR_MORE]
     """Format of the input, or a list."""
-    accumulator: FormatName
+    accumulator: AccumulatorName
     """Default format of partial sums."""
     lanes: Count = 1
     """MACs per step and PE; default 1."""
@@ -354,7 +354,7 @@ class PresetConfig(Provenance):
     """Bits of the narrowest operand; widths are the powers of two between."""
     unsigned_inputs: bool = False
     """Whether unsigned inputs run as well; default false."""
-    accumulator: FormatName
+    accumulator: AccumulatorName
     """Default format of partial sums."""
     energy: StepEnergy
     """Of one cycle of the PE, in pJ."""
@@ -410,7 +410,7 @@ class VectorUnitConfig(Provenance):
 class FloatFormatConfig(Provenance):
     """A format that the floating-point unit computes in."""
 
-    format: FormatName
+    format: PeFormatName
     """The format; operands that it represents exactly run in it."""
     macs_per_cycle: Annotated[float, Field(gt=0, le=2**31)]
     """Rate of the whole unit, per cycle of its clock."""

@@ -45,7 +45,7 @@ def select_mode(arch: Arch, weight: Format, activation: Format) -> tuple[Mode, s
     """
     modes = arch.compute.modes
     for mode in modes:
-        if (mode.weight, mode.input) == (weight, activation):
+        if (mode.weight, mode.input) == (weight.in_pe, activation):
             return mode, ""
     wider = [mode for mode in modes if mode.weight.represents(weight) and mode.input.represents(activation)]
     if not wider:

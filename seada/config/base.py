@@ -48,5 +48,33 @@ SchemaVersion = Annotated[Literal[1], Field(description="Version of the file for
 FormatName = Annotated[
     str,
     AfterValidator(_check_format),
-    Field(description="int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32 or eXmY"),
+    Field(
+        description="int1..int32, uint1..uint32, fp8_e4m3, fp8_e5m2, fp16, bf16, tf32, fp32 or eXmY; with "
+        "scales: mxfp8_e4m3, mxfp8_e5m2, mxfp6_e3m2, mxfp6_e2m3, mxfp4_e2m1, mxint8, NAME_channel or NAME_gN"
+    ),
+]
+
+
+@as_value_error
+def _check_plain(name: str) -> str:
+    fmt = parse_format(name)
+    if fmt.scale_bits:
+        raise UserError(f"{name!r}: partial sums have no shared scales; use a plain format")
+    return fmt.name
+
+
+@as_value_error
+def _check_in_pe(name: str) -> str:
+    fmt = parse_format(name)
+    if fmt.per_channel:
+        raise UserError(
+            f"{name!r}: a scale per channel is applied outside the PE and needs no mode of its own; "
+            f"{fmt.in_pe} runs it"
+        )
+    return fmt.name
+
+
+AccumulatorName = Annotated[str, AfterValidator(_check_plain), Field(description="A format without scales.")]
+PeFormatName = Annotated[
+    FormatName, AfterValidator(_check_in_pe), Field(description="A format without a scale per channel.")
 ]

@@ -87,16 +87,16 @@ def fits(p: Problem, tables: FloatArray, w: Scratch) -> bool:
         for role in range(3):
             if w.kept[m, role] == 0:
                 continue
-            bits = p.bits[role]
+            kind = role
             if role == OUTPUT:
                 inner = next_keep(p, role, m, w)
                 child = p.slots if inner == memories else p.memory_slot[inner]
                 open_sums = sums_stay_open(p, slot, child, w)
-                bits = p.bits[ACCUMULATOR_BITS] if open_sums else p.bits[OUTPUT_BITS]
+                kind = ACCUMULATOR_BITS if open_sums else OUTPUT_BITS
             scan_above(p, role, slot, w)
             start_union(p, slot, w)
             buffers = p.buffers[m, role] if w.changes > 0 else 1
-            words += buffers * tile_words(p, m, largest_tile(p, tables, role, w), bits)
+            words += buffers * tile_words(p, m, largest_tile(p, tables, role, w), kind)
             if words > p.size_words[m]:
                 return False
     return True

@@ -115,7 +115,7 @@ def build_space(layer: Layer, setup: Setup) -> SearchSpace:
     _fill_table(record, _FANOUT_FIELDS, [_fanout_row(f) for f in fanouts])
     for f, fanout in enumerate(fanouts):
         record.joins[f] = (*fanout.multicast, fanout.reduces)
-    _fill_compute(record, setup, slots)
+    _fill_compute(record, layer, setup, slots)
     _fill_dataflow(record, layer, setup, dims, memories)
     return SearchSpace(layer, setup, dims, slots, record, tables)
 
@@ -212,7 +212,7 @@ def _fanout_row(fanout: Fanout) -> tuple[float, ...]:
     )
 
 
-def _fill_compute(record: Problem, setup: Setup, slots: tuple[Slot, ...]) -> None:
+def _fill_compute(record: Problem, layer: Layer, setup: Setup, slots: tuple[Slot, ...]) -> None:
     lanes = [s for s, slot in enumerate(slots) if slot.axis is not None and slot.axis.startswith(f"{LANES}.")]
     precision = setup.precision
     mode = setup.mode
@@ -224,12 +224,10 @@ def _fill_compute(record: Problem, setup: Setup, slots: tuple[Slot, ...]) -> Non
     record.step_energy = mode.energy_pj_per_step - idle
     record.leakage = leakage_pj(setup.arch, 1, mode.block) + pes * idle / mode.cycles_per_step
     record.lane_slot = lanes[0] if lanes else len(slots)
-    record.bits = (
-        precision.weight.bits,
-        precision.input.bits,
-        precision.accumulator.bits,
-        precision.output.bits,
-    )
+    formats = (precision.weight, precision.input, precision.accumulator, precision.output)
+    record.bits = [fmt.bits for fmt in formats]
+    record.scale_bits = [fmt.scale_bits for fmt in formats]
+    record.scale_group = [fmt.group or layer.channel_elements for fmt in formats]
 
 
 def _fill_dataflow(

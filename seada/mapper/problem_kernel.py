@@ -79,6 +79,9 @@ PROBLEM = np.dtype(
         ("lane_slot", np.int64),
         # Weight, input, accumulator, output.
         ("bits", np.float64, (4,)),
+        # Of the same four: bits of a scale, 0 if there is none, and elements that share it.
+        ("scale_bits", np.float64, (4,)),
+        ("scale_group", np.float64, (4,)),
         # Loop orders, dimensions innermost first.
         ("order", np.int64, (MAX_ORDERS, MAX_DIMS)),
     ]

@@ -134,8 +134,8 @@ def summed_tiles(p: Problem, tables: FloatArray, role: int, w: Scratch) -> float
 
 
 @kernel
-def tile_words(p: Problem, memory: int, elements: float, bits: float) -> float:
-    """Whole words of one transfer or tile."""
+def whole_words(p: Problem, memory: int, elements: float, bits: float) -> float:
+    """Whole words of one access of elements of one width."""
     word = p.word_bits[memory]
     if p.aligned[memory] > 0:
         per_word = np.floor(word / bits)
@@ -146,14 +146,37 @@ def tile_words(p: Problem, memory: int, elements: float, bits: float) -> float:
 
 
 @kernel
+def tile_words(p: Problem, memory: int, elements: float, kind: int) -> float:
+    """Whole words of one tile or transfer with its scales; kinds are those of ``p.bits``."""
+    if p.scale_bits[kind] == 0:
+        return whole_words(p, memory, elements, p.bits[kind])
+    scales = np.ceil(elements / p.scale_group[kind])
+    if p.aligned[memory] > 0:
+        apart = whole_words(p, memory, scales, p.scale_bits[kind])
+        return whole_words(p, memory, elements, p.bits[kind]) + apart
+    bits = elements * p.bits[kind] + scales * p.scale_bits[kind]
+    return float(np.ceil(bits / p.word_bits[memory]))
+
+
+@kernel
+def link_bits(p: Problem, kind: int) -> float:
+    """Bits of one element on a link, with its share of a scale."""
+    return float(p.bits[kind] + p.scale_bits[kind] / p.scale_group[kind])
+
+
+@kernel
 def moved_words(
-    p: Problem, memory: int, transfers: float, total: float, largest: float, bits: float
+    p: Problem, memory: int, transfers: float, total: float, largest: float, kind: int, scaled: bool
 ) -> float:
     """Words of `transfers` transfers that move `total` elements together, at most `largest` each."""
     if total <= 0 or transfers <= 0:
         return 0.0
     share = total / (transfers * largest)
-    return transfers * max(1.0, tile_words(p, memory, largest, bits) * min(1.0, share))
+    if scaled:
+        words = tile_words(p, memory, largest, kind)
+    else:
+        words = whole_words(p, memory, largest, p.bits[kind])
+    return transfers * max(1.0, words * min(1.0, share))
 
 
 @kernel

@@ -7,6 +7,7 @@ from seada.mapper.tile_kernel import (
     drop_nothing,
     join_axis,
     largest_tile,
+    link_bits,
     moved_words,
     positions,
     reduction_trips,
@@ -72,12 +73,11 @@ def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child
     """Charge the fills of a weight or input keep in memory `child` from memory `parent`."""
     top, bottom = p.memory_slot[parent], p.memory_slot[child]
     fills = scan_above(p, role, bottom, w)
-    bits = p.bits[role]
     start_union(p, bottom, w)
     total = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
     transfers = positions(p, w, role, False)
     tile = largest_tile(p, tables, role, w)
-    written = moved_words(p, child, transfers, total, tile, bits)
+    written = moved_words(p, child, transfers, total, tile, role, True)
     w.energy += written * p.write_energy[child]
     inside = total
     for s in range(bottom - 1, top, -1):
@@ -86,15 +86,15 @@ def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child
         join_axis(p, s, bottom, role, w)
         if is_outermost_axis(p, s) and has_link_cost(p, s):
             outside = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
-            charge_link(p, s, inside, outside, bits, w)
+            charge_link(p, s, inside, outside, link_bits(p, role), w)
             inside = outside
     total = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
     transfers = positions(p, w, role, False) / w.separate
     largest = largest_tile(p, tables, role, w) * w.spread * w.separate
-    read = moved_words(p, parent, transfers, total, largest, bits)
+    read = moved_words(p, parent, transfers, total, largest, role, True)
     w.energy += read * p.read_energy[parent]
-    first_read = tile_words(p, parent, largest, bits)
-    first_write = tile_words(p, child, tile, bits)
+    first_read = tile_words(p, parent, largest, role)
+    first_write = tile_words(p, child, tile, role)
     w.first_reads[parent] += first_read
     w.first_writes[child] += first_write
     slowest = max(port_cycles(p, parent, first_read, 0.0), port_cycles(p, child, 0.0, first_write))
@@ -130,7 +130,7 @@ def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scr
             used *= p.extents[d] / (w.tiles[d] * w.joined[d])
     steps /= w.separate
     largest = largest_tile(p, tables, role, w) * w.spread * w.separate
-    words = moved_words(p, parent, steps, steps * largest * used, largest, bits)
+    words = moved_words(p, parent, steps, steps * largest * used, largest, role, False)
     w.load_reads[parent] += words / w.active[p.memory_slot[parent]]
     w.energy += words * p.read_energy[parent]
 
@@ -155,13 +155,15 @@ def add_on_the_way(p: Problem, bottom: int, top: int, outputs: float, bits: floa
 
 
 @kernel
-def write_sums(p: Problem, memory: int, transfers: float, sums: float, complete: float, w: Scratch) -> float:
-    """Words of sums of which `complete` are written at output width."""
+def write_sums(
+    p: Problem, memory: int, transfers: float, sums: float, complete: float, scaled: bool
+) -> float:
+    """Words of sums of which `complete` are written at output width, `scaled` with their scales."""
     largest = sums / transfers
     share = complete / sums
-    words = moved_words(p, memory, transfers * share, complete, largest, p.bits[OUTPUT_BITS])
+    words = moved_words(p, memory, transfers * share, complete, largest, OUTPUT_BITS, scaled)
     return words + moved_words(
-        p, memory, transfers * (1.0 - share), sums - complete, largest, p.bits[ACCUMULATOR_BITS]
+        p, memory, transfers * (1.0 - share), sums - complete, largest, ACCUMULATOR_BITS, False
     )
 
 
@@ -177,25 +179,28 @@ def drain_sums(p: Problem, tables: FloatArray, parent: int, child: int, w: Scrat
     drained = outputs * positions(p, w, OUTPUT, True)
     transfers = positions(p, w, OUTPUT, False)
     own_complete = outputs if reduction_trips(p, bottom, True, w) == 1.0 else 0.0
-    read = write_sums(p, child, transfers, drained, min(own_complete, drained), w)
+    read = write_sums(p, child, transfers, drained, min(own_complete, drained), True)
     arrived = add_on_the_way(p, bottom, top, outputs, p.bits[ACCUMULATOR_BITS], w)
     arrivals = max(1.0, positions(p, w, OUTPUT, False) / w.separate)
     complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
-    written = write_sums(p, parent, arrivals, arrived, min(complete, arrived), w)
+    written = write_sums(p, parent, arrivals, arrived, min(complete, arrived), True)
     returned, added = 0.0, 0.0
     if w.separate == 1.0:
         returned = outputs * outside * (visits - 1.0)
     else:
         added = max(0.0, arrived - outputs * outside)
-    accumulator = p.bits[ACCUMULATOR_BITS]
     read_again, filled = 0.0, 0.0
     if max(returned, added) > 0:
         share = max(returned, added) / arrived
         again = arrived * share
-        read_again = moved_words(p, parent, arrivals * share, again, arrived / arrivals, accumulator)
+        read_again = moved_words(
+            p, parent, arrivals * share, again, arrived / arrivals, ACCUMULATOR_BITS, False
+        )
     if returned > 0:
         share = returned / drained
-        filled = moved_words(p, child, transfers * share, returned, drained / transfers, accumulator)
+        filled = moved_words(
+            p, child, transfers * share, returned, drained / transfers, ACCUMULATOR_BITS, False
+        )
     w.energy += read * p.read_energy[child] + written * p.write_energy[parent]
     w.energy += read_again * p.read_energy[parent] + filled * p.write_energy[child]
     last_write, last_read = written / arrivals, read / transfers
@@ -230,13 +235,13 @@ def accumulate_macs(p: Problem, tables: FloatArray, parent: int, w: Scratch) -> 
     arrived = add_on_the_way(p, bottom, slot, outputs, p.bits[ACCUMULATOR_BITS], w)
     steps = max(1.0, positions(p, w, OUTPUT, False) / w.separate)
     complete = outputs if outside == 1.0 and w.separate == 1.0 else 0.0
-    words = write_sums(p, parent, steps, arrived, min(complete, arrived), w)
+    words = write_sums(p, parent, steps, arrived, min(complete, arrived), False)
     w.load_writes[parent] += words / w.active[slot]
     w.energy += words * p.write_energy[parent]
     again = max(0.0, arrived - started)
     if again > 0:
         words = moved_words(
-            p, parent, steps * again / arrived, again, arrived / steps, p.bits[ACCUMULATOR_BITS]
+            p, parent, steps * again / arrived, again, arrived / steps, ACCUMULATOR_BITS, False
         )
         w.load_reads[parent] += words / w.active[slot]
         w.energy += words * p.read_energy[parent]

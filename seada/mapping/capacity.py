@@ -21,7 +21,7 @@ class Occupancy:
     elements : int
         Of the largest tile that occurs.
     bits : int
-        Per element; the accumulator's for outputs that may be partial.
+        Per element, without scales; the accumulator's for outputs that may be partial.
     buffers : int
         Tiles held: the memory's, or one if the tile never changes.
     words : int
@@ -65,10 +65,10 @@ def _occupancy(nest: Nest, placed: PlacedKeep) -> Occupancy:
         if loop.position < placed.position and loop.moves:
             steps.setdefault(loop.loop.dim, []).append(loop.loop.step)
     elements = largest_tile(nest.layer, role, steps)
-    bits = _format(nest, placed).bits
+    fmt = _format(nest, placed)
     buffers = memory.buffers[ROLES.index(role)] if _changes(nest, placed) else 1
-    taken = buffers * words(elements, bits, memory.word_bits, memory.packing)
-    return Occupancy(memory.name, role, elements, bits, buffers, taken)
+    taken = buffers * words(elements, fmt, nest.layer.channel_elements, memory.word_bits, memory.packing)
+    return Occupancy(memory.name, role, elements, fmt.bits, buffers, taken)
 
 
 def _changes(nest: Nest, placed: PlacedKeep) -> bool:

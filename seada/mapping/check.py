@@ -171,7 +171,7 @@ def _order_with_keeps(nest: Nest, placed: PlacedLoop, index: int, where: str) ->
 def _counters(nest: Nest) -> Iterator[Violation]:
     precision = nest.setup.precision
     formats = (precision.weight, precision.input, precision.accumulator, precision.output)
-    largest = nest.layer.macs * _COUNTERS_PER_MAC * max(fmt.bits for fmt in formats)
+    largest = nest.layer.macs * _COUNTERS_PER_MAC * max(fmt.bits + fmt.scale_bits for fmt in formats)
     if largest >= COUNTER_LIMIT:
         yield Violation("range of counters", nest.layer.name, "bits moved", f"below {COUNTER_LIMIT}", largest)
 

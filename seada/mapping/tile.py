@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from math import gcd
 
+from seada.formats import Format
 from seada.workload.layer import Axis, Layer, Operand
 
 Interval = tuple[int, int]
@@ -132,19 +133,31 @@ def _intervals(start: int, length: int, steps: Sequence[int]) -> Iterator[Interv
         yield from _intervals(start + done, min(steps[0], length - done), steps[1:])
 
 
-def words(elements: int, bits: int, word_bits: int, packing: str) -> int:
-    """Whole words that a tile takes in a memory.
+def words(elements: int, fmt: Format, channel_elements: int, word_bits: int, packing: str) -> int:
+    """Whole words that a tile and its scales take in a memory.
 
     Parameters
     ----------
-    packing : ``dense`` (elements straddle words) or ``aligned`` (a word holds whole elements; an element
-        wider than a word takes whole words of its own)
+    channel_elements : elements that share a scale per channel (`Layer.channel_elements`)
+    packing : ``dense`` (elements and scales straddle words) or ``aligned`` (a word holds whole elements; an
+        element wider than a word takes whole words of its own; scales stand in other words)
 
-    >>> words(10, 12, 32, "dense"), words(10, 12, 32, "aligned"), words(10, 40, 32, "aligned")
-    (4, 5, 20)
+    >>> from seada.formats import parse_format
+    >>> [words(10, parse_format("int12"), 1, 32, packing) for packing in ("dense", "aligned")]
+    [4, 5]
+    >>> words(33, parse_format("mxint8"), 1, 32, "dense"), words(33, parse_format("mxint8"), 1, 32, "aligned")
+    (9, 10)
     """
+    stored = fmt.stored_bits(elements, channel_elements)
     if packing == "dense":
-        return -(-elements * bits // word_bits)
+        return -(-stored // word_bits)
+    scales = (stored - elements * fmt.bits) // fmt.scale_bits if fmt.scale_bits else 0
+    return _aligned(elements, fmt.bits, word_bits) + (
+        _aligned(scales, fmt.scale_bits, word_bits) if scales else 0
+    )
+
+
+def _aligned(elements: int, bits: int, word_bits: int) -> int:
     if bits > word_bits:
         return elements * -(-bits // word_bits)
     return -(-elements // (word_bits // bits))

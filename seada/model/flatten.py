@@ -241,7 +241,7 @@ def _frame(layer: Layer, setup: Setup) -> np.recarray[Any, Any]:
     """One record with everything that does not depend on the mapping."""
     index = {name: d for d, (name, _) in enumerate(layer.dims)}
     base = np.zeros(1, dtype=NEST).view(np.recarray)
-    values = _layer_fields(layer, index) | _hardware_fields(setup)
+    values = _layer_fields(layer, index) | _hardware_fields(setup) | _format_fields(layer, setup)
     bound = layer.macs * _LOADS_PER_MAC * max(_hardware(setup)[2], default=1)
     if bound >= 1 << 63:
         raise OverflowError(
@@ -269,9 +269,20 @@ def _layer_fields(layer: Layer, index: dict[str, int]) -> dict[str, Ints | int]:
     }
 
 
+def _format_fields(layer: Layer, setup: Setup) -> dict[str, Ints | int]:
+    """Widths and scales by kind of element."""
+    precision = setup.precision
+    kinds = (precision.weight, precision.input, precision.accumulator, precision.output)
+    return {
+        "element_bits": _array([fmt.bits for fmt in kinds]),
+        "scale_bits": _array([fmt.scale_bits for fmt in kinds]),
+        "scale_group": _array([fmt.group or layer.channel_elements for fmt in kinds]),
+    }
+
+
 def _hardware_fields(setup: Setup) -> dict[str, Ints | int]:
     _, ticks, per_word, memory_ports, fanout_ports = _hardware(setup)
-    fanouts, memories, precision = _fanouts(setup), setup.arch.memories, setup.precision
+    fanouts, memories = _fanouts(setup), setup.arch.memories
     joins = [[*f.multicast, f.reduces] for f in fanouts]
     ramp = np.zeros(3, np.int64)
     for fanout in fanouts:
@@ -281,10 +292,6 @@ def _hardware_fields(setup: Setup) -> dict[str, Ints | int]:
         "fanouts": len(fanouts),
         "ports": len(per_word),
         "joins": _array(joins).reshape(len(fanouts), 3).T,
-        "element_bits": _array(
-            [fmt.bits for fmt in (precision.weight, precision.input, precision.accumulator)]
-        ),
-        "output_bits": precision.output.bits,
         "word_bits": _array([m.word_bits for m in memories]),
         "aligned": _array([m.packing == "aligned" for m in memories]),
         "read_port": _array([read for read, _ in memory_ports]),

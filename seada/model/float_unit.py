@@ -118,10 +118,11 @@ def outer_bits(arch: Arch, layer: Layer, precision: Precision) -> int:
 
 
 def traffic(layer: Layer, precision: Precision, size_bits: int | None) -> Traffic:
-    """Bits between a memory of `size_bits` and the next outer one; None is unlimited."""
-    weight = layer.elements("weight") * precision.weight.bits
-    activation = layer.elements("input") * precision.input.bits
-    output = layer.elements("output") * precision.output.bits
+    """Bits between a memory of `size_bits` and the next outer one, scales included; None is unlimited."""
+    weight, activation, output = (
+        fmt.stored_bits(layer.elements(role), layer.channel_elements)
+        for role, fmt in zip(ROLES, (precision.weight, precision.input, precision.output), strict=True)
+    )
     if size_bits is None or _fits(layer, precision, size_bits):
         return Traffic(weight, activation, output)
     gemm = _as_gemm(layer)

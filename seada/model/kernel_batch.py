@@ -7,8 +7,8 @@ from typing import Any
 from seada.model.batch_arrays import IS_KEEP, IS_SPATIAL, Program
 from seada.model.jit import kernel
 from seada.model.kernel_regular import count_regular
-from seada.model.kernel_words import words_of
-from seada.model.nest_arrays import CHAIN, SLOTS, TEMPORAL, Ints, Nest
+from seada.model.kernel_words import tile_words
+from seada.model.nest_arrays import CHAIN, COMPLETE, OUTPUT, SLOTS, TEMPORAL, Ints, Nest
 from seada.model.regular_arrays import Regular
 
 COSTED, OTHER, REFUSED = 0, 1, 2  # by the closed form; left to the slower path; not legal
@@ -141,7 +141,7 @@ def number_levels(nest: Nest, program: Program) -> None:
 
 @kernel
 def surely_fits(nest: Nest, program: Program) -> bool:
-    """Whether all tiles fit even with padding stored and outputs at the accumulator's width."""
+    """Whether all tiles fit even with padding stored and outputs at the wider of their two widths."""
     for m in range(program.memories):
         if program.size_words[m] < 0:
             continue
@@ -150,7 +150,10 @@ def surely_fits(nest: Nest, program: Program) -> bool:
             for level in range(nest.levels[o] - 1):
                 if nest.memory[o, level] == m:
                     buffers = program.buffers[m, o] if nest.changes_at[o, level] > 0 else 1
-                    words = words_of(nest, m, tile_elements(nest, o, level), nest.element_bits[o])
+                    elements = tile_elements(nest, o, level)
+                    words = tile_words(nest, m, o, elements)
+                    if o == OUTPUT:
+                        words = max(words, tile_words(nest, m, COMPLETE, elements))
                     taken += buffers * words
         if taken > program.size_words[m]:
             return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seada.model.jit import kernel
 from seada.model.kernel_axis import axis_list, bystander_list, copy_rows, multiply
 from seada.model.kernel_chain import combinations
-from seada.model.kernel_words import words_of
+from seada.model.kernel_words import tile_bits, tile_words, words_of
 from seada.model.nest_arrays import Ints, Nest, Work
 
 
@@ -64,12 +64,31 @@ def moved(rows: Ints, count: int, first: bool) -> tuple[int, int]:
 
 
 @kernel
-def moved_words(nest: Nest, memory: int, bits: int, rows: Ints, count: int, first: bool) -> int:
-    """Words over all instances of a list of (union, kept), each instance rounded up."""
-    total = 0
+def moved_stored(
+    nest: Nest, memory: int, o: int, scaled: bool, rows: Ints, count: int, first: bool
+) -> tuple[int, int]:
+    """(bits, words) over all instances of a list of (union, kept), each instance rounded up."""
+    bits = 0
+    words = 0
     for i in range(count):
-        total += words_of(nest, memory, rows[i, 0] - (0 if first else rows[i, 1]), bits) * rows[i, 2]
-    return total
+        elements = rows[i, 0] - (0 if first else rows[i, 1])
+        bits += stored_bits(nest, o, scaled, elements) * rows[i, 2]
+        words += stored_words(nest, memory, o, scaled, elements) * rows[i, 2]
+    return bits, words
+
+
+@kernel
+def stored_bits(nest: Nest, o: int, scaled: bool, elements: int) -> int:
+    """Bits of an access, with scales or (MACs) without."""
+    return tile_bits(nest, o, elements) if scaled else int(elements * nest.element_bits[o])
+
+
+@kernel
+def stored_words(nest: Nest, memory: int, o: int, scaled: bool, elements: int) -> int:
+    """Words of an access, with scales or (MACs) without."""
+    if scaled:
+        return tile_words(nest, memory, o, elements)
+    return words_of(nest, memory, elements, nest.element_bits[o])
 
 
 @kernel
@@ -95,7 +114,7 @@ def input_transfer(
     mac = level == nest.levels[o] - 1
     parent = level - 1
     padding = mac and parent > 0
-    bits = nest.element_bits[o]
+    scaled = not mac
     low = nest.fanouts_above[o, parent]
     high = nest.fanouts_above[o, level]
     above = nest.slots_above[o, parent]
@@ -103,17 +122,19 @@ def input_transfer(
     whole = first or mac
     elements, most = moved(work.parents, parents, whole)
     memory = nest.memory[o, parent]
+    bits, words = moved_stored(nest, memory, o, scaled, work.parents, parents, whole)
     amounts[0] += times * elements
-    amounts[1] += times * elements * bits
-    amounts[2] += times * moved_words(nest, memory, bits, work.parents, parents, whole)
-    amounts[12] = max(amounts[12], words_of(nest, memory, most, bits))
+    amounts[1] += times * bits
+    amounts[2] += times * words
+    amounts[12] = max(amounts[12], stored_words(nest, memory, o, scaled, most))
     own, own_most = moved(work.members, members, whole)
     if not mac:
         memory = nest.memory[o, level]
+        bits, words = moved_stored(nest, memory, o, scaled, work.members, members, whole)
         amounts[9] += times * own
-        amounts[10] += times * own * bits
-        amounts[11] += times * moved_words(nest, memory, bits, work.members, members, whole)
-        amounts[13] = max(amounts[13], words_of(nest, memory, own_most, bits))
+        amounts[10] += times * bits
+        amounts[11] += times * words
+        amounts[13] = max(amounts[13], stored_words(nest, memory, o, scaled, own_most))
     for f in range(low, high):
         boundary = nest.first_slot[f]
         root_elements, root_most = elements, most
@@ -126,5 +147,5 @@ def input_transfer(
             parents, _ = tile_lists(nest, o, level, boundary, j, after, before, padding, work, space)
             hops, _ = moved(work.parents, parents, whole)
         links[f, 0] += times * hops
-        links[f, 1] += times * hops * bits
-        links[f, 3] = max(links[f, 3], root_most * bits)
+        links[f, 1] += times * stored_bits(nest, o, scaled, hops)
+        links[f, 3] = max(links[f, 3], stored_bits(nest, o, scaled, root_most))

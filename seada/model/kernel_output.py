@@ -14,8 +14,8 @@ from seada.model.kernel_sums import (
     reduction_works,
     set_reduction_slots,
 )
-from seada.model.kernel_words import words_of, words_of_two
-from seada.model.nest_arrays import OUTPUT, Ints, Nest, Work
+from seada.model.kernel_words import scales_of, tile_bits, tile_words, words_of, words_of_sums
+from seada.model.nest_arrays import COMPLETE, OUTPUT, Ints, Nest, Work
 
 DEEPEST = 1 << 30  # below every loop
 
@@ -99,12 +99,15 @@ def add_drain(
     if elements == 0 or flow[1] == 0:
         return
     memory = nest.memory[OUTPUT, level - 1]
-    bits = nest.output_bits if complete else nest.element_bits[OUTPUT]
-    work.widest[0] = max(work.widest[0], bits)
+    scaled = complete and nest.scale_bits[COMPLETE] > 0 and level < nest.levels[OUTPUT] - 1
+    bits = nest.element_bits[COMPLETE if complete else OUTPUT]
+    work.arrived[1 if complete else 0] = 1
     arriving = elements * flow[1]
     amounts[3] += times * arriving
-    amounts[4] += times * arriving * bits
+    amounts[4] += times * (tile_bits(nest, COMPLETE, arriving) if scaled else arriving * bits)
     words = words_of(nest, memory, arriving, bits)
+    if scaled:
+        words = tile_words(nest, memory, COMPLETE, arriving)
     amounts[5] += times * words
     amounts[15] = max(amounts[15], words)
     reads = elements * (flow[1] - 1) + adding
@@ -119,8 +122,31 @@ def add_drain(
         links[f, 0] += times * hops
         links[f, 1] += times * hops * bits
         links[f, 2] += times * elements * flow[5 + 4 * f]
+        if scaled:
+            work.scaled_hops[f] += times * hops
         if nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
-            links[f, 4] = max(links[f, 4], elements * flow[6 + 4 * f] * bits)
+            passing = elements * flow[6 + 4 * f]
+            passing_bits = tile_bits(nest, COMPLETE, passing) if scaled else passing * bits
+            links[f, 4] = max(links[f, 4], passing_bits)
+
+
+@kernel
+def clear_arrivals(nest: Nest, work: Work) -> None:
+    """Begin a transfer of sums."""
+    work.arrived[:] = 0
+    for f in range(nest.fanouts):
+        work.scaled_hops[f] = 0
+
+
+@kernel
+def widest_arrival(nest: Nest, level: int, sums: int, work: Work) -> int:
+    """Bits of so many sums at the wider of the widths at which sums arrived in this transfer."""
+    bits = sums * nest.element_bits[OUTPUT] if work.arrived[0] else 0
+    if work.arrived[1] and level < nest.levels[OUTPUT] - 1:
+        return max(bits, tile_bits(nest, COMPLETE, sums))
+    if work.arrived[1]:
+        return int(max(bits, sums * nest.element_bits[COMPLETE]))
+    return int(bits)
 
 
 @kernel
@@ -315,7 +341,7 @@ def output_transfer(
     added to.
     """
     above = nest.slots_above[OUTPUT, level - 1]
-    work.widest[0] = 0
+    clear_arrivals(nest, work)
     mark_reductions(nest, level, work)
     parents, members = joint_lists(nest, level, above, j, after, before, work)
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level
@@ -357,6 +383,8 @@ def output_transfer(
             add_member(
                 nest, level, j, after, before, ends, final, mask, times, work.members[i], work, amounts
             )
+    for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts_above[OUTPUT, level]):
+        links[f, 1] += scales_of(nest, COMPLETE, work.scaled_hops[f]) * nest.scale_bits[COMPLETE]
 
 
 @kernel
@@ -399,9 +427,9 @@ def add_member(
         senders = work.flow[0]
         partial = partial_elements(nest, level, leave, leaving, ends, row, work)
         whole = leaving - partial
-        words = words_of_two(nest, memory, partial, wide, whole, nest.output_bits)
+        words = words_of_sums(nest, memory, partial, whole)
         amounts[6] += count * senders * leaving
-        amounts[7] += count * senders * (partial * wide + whole * nest.output_bits)
+        amounts[7] += count * senders * (partial * wide + tile_bits(nest, COMPLETE, whole))
         amounts[8] += count * senders * words
         amounts[14] = max(amounts[14], words)
     if continues:
@@ -430,7 +458,7 @@ def link_peaks(
             leave, leaving, coming = parent_moves(level, row, mask, final)
             set_sharer(nest, level, 0, work)
             if leaving > 0 and visit_flow(nest, level, leave, j, after, before, moving, work):
-                bits = leaving * work.flow[6 + 4 * f] * work.widest[0]
+                bits = widest_arrival(nest, level, leaving * work.flow[6 + 4 * f], work)
                 links[f, 4] = max(links[f, 4], bits)
             set_sharer(nest, level, 0, work)
             if coming > 0 and arrival_state(nest, level, leave, j, after, before, moving, work):
@@ -448,7 +476,8 @@ def step_link_peaks(nest: Nest, level: int, temporal: Ints, work: Work, links: I
         mark_present(nest, level - 1, level, temporal, work.slots, work.present)
         gather(nest, level - 1, level, work.present, work.flow)
         for i in range(parents):
-            links[f, 4] = max(links[f, 4], work.parents[i, 2] * work.flow[6 + 4 * f] * work.widest[0])
+            bits = widest_arrival(nest, level, work.parents[i, 2] * work.flow[6 + 4 * f], work)
+            links[f, 4] = max(links[f, 4], bits)
 
 
 @kernel
@@ -457,7 +486,7 @@ def output_step(nest: Nest, temporal: Ints, done: bool, work: Work, amounts: Int
     level = nest.levels[OUTPUT] - 1
     last = nest.temporals
     above = nest.slots_above[OUTPUT, level - 1]
-    work.widest[0] = 0
+    clear_arrivals(nest, work)
     work.marks[0] = 0
     parents, _ = joint_lists(nest, level, above, last, temporal, temporal, work)
     codes = reduction_slots(nest, 0, above) if nest.uneven_sums else level

@@ -8,7 +8,7 @@ from seada.model.kernel_regular_axis import active, add_one, multiply_list, star
 from seada.model.kernel_regular_moves import sharers
 from seada.model.kernel_regular_states import LAST_ONE, ZERO
 from seada.model.kernel_words import words_of
-from seada.model.nest_arrays import OUTPUT, Nest
+from seada.model.nest_arrays import COMPLETE, OUTPUT, Nest
 from seada.model.regular_arrays import ROWS, Regular
 
 
@@ -232,7 +232,7 @@ def count_output_macs(nest: Nest, work: Regular) -> None:
     low = nest.slots_above[OUTPUT, level - 1]
     wide, memory = nest.element_bits[OUTPUT], nest.memory[OUTPUT, level - 1]
     steps, sharing = reduction_steps(nest, low, work)
-    narrow = nest.output_bits if sharing == 1 else wide
+    narrow = nest.element_bits[COMPLETE] if sharing == 1 else wide
     start_list(work)
     for d in range(nest.dims):
         if nest.relevant[OUTPUT, d]:
@@ -287,7 +287,7 @@ def count_output_links(nest: Nest, level: int, low: int, work: Regular) -> None:
     additions.
     """
     wide = nest.element_bits[OUTPUT]
-    saved = wide - nest.output_bits if sharers(nest, 0, low) == 1 else 0
+    saved = wide - nest.element_bits[COMPLETE] if sharers(nest, 0, low) == 1 else 0
     links = work.link_counts[OUTPUT]
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts):
         outside = total_through(nest, OUTPUT, nest.first_slot[f], work)
@@ -322,7 +322,7 @@ def pass_of_macs(nest: Nest, item: int, depth: int, work: Regular) -> None:
         memory = nest.memory[o, level - 1]
         bits = nest.element_bits[o]
         others = steps_of_state(nest, o, s, depth, low, 1 if o == OUTPUT else 0, work)
-        narrow = nest.output_bits if sharers(nest, 0, low) == 1 else bits
+        narrow = nest.element_bits[COMPLETE] if sharers(nest, 0, low) == 1 else bits
         ends = 1 if flags & LAST_ONE else 0
         reads, writes, link, steps = 0, 0, 0, 0
         for i in range(work.lengths[0]):

@@ -22,8 +22,8 @@ from seada.model.kernel_regular_axis import (
     start_list,
     stays,
 )
-from seada.model.kernel_words import words_of
-from seada.model.nest_arrays import OUTPUT, Ints, Nest
+from seada.model.kernel_words import tile_bits, tile_words
+from seada.model.nest_arrays import COMPLETE, OUTPUT, Ints, Nest
 from seada.model.regular_arrays import Regular
 
 
@@ -71,20 +71,20 @@ def children(nest: Nest, o: int, level: int, low: int, first: bool, work: Regula
     for d in range(nest.dims):
         if not nest.relevant[o, d]:
             copies *= active(nest, o, level, d, low, nest.slots_above[o, level], work)
-    count_children(nest, nest.memory[o, level], nest.element_bits[o], copies, 9, 13, first, work)
+    count_children(nest, nest.memory[o, level], o, copies, 9, 13, first, work)
 
 
 @kernel
 def count_children(
-    nest: Nest, memory: int, bits: int, copies: int, place: int, peak: int, first: bool, work: Regular
+    nest: Nest, memory: int, kind: int, copies: int, place: int, peak: int, first: bool, work: Regular
 ) -> None:
     """Elements, bits, words and most words of the tiles in ``work.list``, what is kept left out."""
     for i in range(work.lengths[0]):
         elements = work.list[i, 0] - (0 if first else work.list[i, 1])
-        words = words_of(nest, memory, elements, bits)
+        words = tile_words(nest, memory, kind, elements)
         times = work.list[i, 2] * copies
         work.amounts[place] += elements * times
-        work.amounts[place + 1] += elements * times * bits
+        work.amounts[place + 1] += tile_bits(nest, kind, elements) * times
         work.amounts[place + 2] += words * times
         work.amounts[peak] = max(work.amounts[peak], words)
 
@@ -94,7 +94,6 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
     """Fill of weight or input at level `level` at one transition, for all parents."""
     parent = level - 1
     low = nest.slots_above[o, parent]
-    bits = nest.element_bits[o]
     union, kept = 1, 1
     start_list(work)
     for a in range(nest.axis_count[o]):
@@ -108,8 +107,8 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
     parents = slots_product(nest, 0, low)
     amounts, links = work.amounts, work.links
     amounts[0] = elements
-    amounts[1] = elements * bits
-    amounts[2] = words_of(nest, nest.memory[o, parent], elements, bits)
+    amounts[1] = tile_bits(nest, o, elements)
+    amounts[2] = tile_words(nest, nest.memory[o, parent], o, elements)
     amounts[12] = amounts[2]
     children(nest, o, level, low, first, work)
     for f in range(nest.fanouts_above[o, parent], nest.fanouts_above[o, level]):
@@ -119,14 +118,11 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
             split = nest.first_slot[f + 1]
         if split > low:
             hops, _ = fill_of_inputs(nest, o, level, low, split, j, first, work, space)
-        links[f, 0] = hops
-        links[f, 1] = hops * bits
-        links[f, 3] = elements * bits
+        links[f, 0] = hops * parents
+        links[f, 1] = tile_bits(nest, o, hops * parents)
+        links[f, 3] = amounts[1]
     for k in range(12):
         amounts[k] *= parents
-    for f in range(nest.fanouts):
-        for k in range(3):
-            links[f, k] *= parents
 
 
 @kernel
@@ -225,35 +221,32 @@ def output_move(nest: Nest, level: int, j: int, final: bool, done: bool, due: bo
     sharing = sharers(nest, low, high)
     amounts, links = work.amounts, work.links
     accumulator = nest.element_bits[OUTPUT]
-    own = nest.output_bits if done and sharing == 1 else accumulator
-    bits = nest.output_bits if done else accumulator
+    kind = COMPLETE if done else OUTPUT
+    own = kind if sharing == 1 else OUTPUT
     inner, outer = nest.memory[OUTPUT, level], nest.memory[OUTPUT, parent]
     count_children(nest, inner, own, sharing, 6, 14, False, work)
     amounts[3] = drained
-    amounts[4] = drained * bits
-    amounts[5] = words_of(nest, outer, drained, bits)
+    amounts[4] = tile_bits(nest, kind, drained)
+    amounts[5] = tile_words(nest, outer, kind, drained)
     amounts[15] = amounts[5]
     filled = 0
     if due and not final:
         filled = output_list(nest, level, leaves, False, j, work)
-        count_children(nest, inner, accumulator, 1, 9, 13, False, work)
+        count_children(nest, inner, OUTPUT, 1, 9, 13, False, work)
         amounts[0] = filled
         amounts[1] = filled * accumulator
-        amounts[2] = words_of(nest, outer, filled, accumulator)
+        amounts[2] = tile_words(nest, outer, OUTPUT, filled)
         amounts[12] = amounts[2]
+    parents = slots_product(nest, 0, low)
     for f in range(nest.fanouts_above[OUTPUT, parent], nest.fanouts_above[OUTPUT, level]):
         before = sharers(nest, low, nest.first_slot[f])
         here = sharers(nest, nest.first_slot[f], nest.first_slot[f + 1])
         hops = drained * (before * here if nest.link_is_mesh[f] else before)
-        links[f, 0] = hops + filled
-        links[f, 1] = hops * bits + filled * accumulator
-        links[f, 2] = drained * before * (here - 1)
+        links[f, 0] = (hops + filled) * parents
+        links[f, 1] = tile_bits(nest, kind, hops * parents) + filled * accumulator * parents
+        links[f, 2] = drained * before * (here - 1) * parents
         links[f, 3] = filled * accumulator
-        links[f, 4] = drained * bits
-    parents = slots_product(nest, 0, low)
+        links[f, 4] = amounts[4]
     for k in range(12):
         amounts[k] *= parents
-    for f in range(nest.fanouts):
-        for k in range(3):
-            links[f, k] *= parents
     return filled * parents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seada.model.jit import kernel
-from seada.model.nest_arrays import Nest
+from seada.model.nest_arrays import COMPLETE, OUTPUT, Nest
 
 
 @kernel
@@ -19,11 +19,43 @@ def words_of(nest: Nest, memory: int, elements: int, bits: int) -> int:
 
 
 @kernel
-def words_of_two(nest: Nest, memory: int, some: int, bits: int, others: int, other_bits: int) -> int:
-    """Whole words of one access of elements of two widths; aligned ones of different widths share no word."""
-    if nest.aligned[memory] or some == 0 or others == 0:
-        if bits == other_bits:
-            return words_of(nest, memory, some + others, bits)
-        return words_of(nest, memory, some, bits) + words_of(nest, memory, others, other_bits)
+def scales_of(nest: Nest, kind: int, elements: int) -> int:
+    """Scales that an access of so many elements of a kind needs."""
+    if nest.scale_bits[kind] == 0:
+        return 0
+    return int((elements + nest.scale_group[kind] - 1) // nest.scale_group[kind])
+
+
+@kernel
+def tile_bits(nest: Nest, kind: int, elements: int) -> int:
+    """Bits of an access with its scales."""
+    return int(elements * nest.element_bits[kind] + scales_of(nest, kind, elements) * nest.scale_bits[kind])
+
+
+@kernel
+def tile_words(nest: Nest, memory: int, kind: int, elements: int) -> int:
+    """As `words_of`, with scales; aligned ones stand in words of their own."""
+    if nest.scale_bits[kind] == 0:
+        return words_of(nest, memory, elements, nest.element_bits[kind])
+    if nest.aligned[memory]:
+        scales = words_of(nest, memory, scales_of(nest, kind, elements), nest.scale_bits[kind])
+        return words_of(nest, memory, elements, nest.element_bits[kind]) + scales
     word = nest.word_bits[memory]
-    return int((some * bits + others * other_bits + word - 1) // word)
+    return int((tile_bits(nest, kind, elements) + word - 1) // word)
+
+
+@kernel
+def words_of_sums(nest: Nest, memory: int, partial: int, complete: int) -> int:
+    """Whole words of one access of partial and complete sums; aligned ones of two widths share no word."""
+    if partial == 0:
+        return tile_words(nest, memory, COMPLETE, complete)
+    wide, narrow = nest.element_bits[OUTPUT], nest.element_bits[COMPLETE]
+    if not nest.aligned[memory]:
+        word = nest.word_bits[memory]
+        return int((partial * wide + tile_bits(nest, COMPLETE, complete) + word - 1) // word)
+    if wide != narrow:
+        return words_of(nest, memory, partial, wide) + tile_words(nest, memory, COMPLETE, complete)
+    words = words_of(nest, memory, partial + complete, wide)
+    if nest.scale_bits[COMPLETE] > 0:
+        words += words_of(nest, memory, scales_of(nest, COMPLETE, complete), nest.scale_bits[COMPLETE])
+    return words

@@ -20,6 +20,7 @@ Nest = Any  # a record of NEST
 Work = Any  # a record of WORK
 
 OUTPUT = 2  # number of the operand
+COMPLETE = 3  # kind of element: 0 weight, 1 input, 2 partial sum, 3 complete sum
 
 DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = (
     12,
@@ -79,8 +80,9 @@ _NEST_FIELDS: list[tuple[str, tuple[int, ...]]] = [
         (TEMPORAL + 1,),
     ),  # weight of a loop's index in the key of a step, 0 if it makes no difference
     ("uneven_sums", ()),  # 1 where a reduction dimension with slots has a ragged trip
-    ("element_bits", (3,)),  # weight, input, accumulator
-    ("output_bits", ()),
+    ("element_bits", (4,)),  # by kind of element
+    ("scale_bits", (4,)),  # of one scale; 0 where elements of the kind have none
+    ("scale_group", (4,)),  # elements that share it
     ("word_bits", (MEMORIES,)),
     ("aligned", (MEMORIES,)),
     ("read_port", (MEMORIES,)),  # -1 without a limit
@@ -131,7 +133,8 @@ _WORK_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("departs", (LEVELS,)),  # deepest loop past the last work of one that works no more; 0 if there is none
     ("departs_apart", (LEVELS,)),  # the same over those whose sums do not meet the first one's
     ("flow", (3 + 4 * FANOUTS,)),
-    ("widest", (1,)),  # bits of the widest sums that arrived in a transfer
+    ("arrived", (2,)),  # whether partial and complete sums arrived in a transfer
+    ("scaled_hops", (FANOUTS,)),  # of complete sums in a transfer that have scales
     ("flow2", (3 + 4 * FANOUTS,)),
     ("amounts", (17,)),
     ("links", (FANOUTS, 5)),

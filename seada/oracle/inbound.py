@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from seada.oracle.ledger import Ledger, Transfer, Widths
+from seada.formats import Format
+from seada.oracle.ledger import Ledger, Transfer, Width, Widths
 from seada.oracle.space import Coords, Crossing, Element, Held, Position, Space
 
 Copies = frozenset[tuple[Coords, Element]]
@@ -23,11 +24,11 @@ class Inbound:
     changed : per keep, the first step and those in which some instance received elements
     """
 
-    def __init__(self, space: Space, ledger: Ledger, role: int, bits: int) -> None:
+    def __init__(self, space: Space, ledger: Ledger, role: int, fmt: Format) -> None:
         self.space = space
         self.ledger = ledger
         self.role = role
-        self.bits = bits
+        self.width = Width.of(fmt, space.layer.channel_elements)
         self.chain = space.chains[role]
         self.tiles: list[dict[Coords, frozenset[Element]]] = [{} for _ in self.chain]
         self.changed: list[set[int]] = [set() for _ in self.chain]
@@ -53,31 +54,33 @@ class Inbound:
                 missing[coords] = frozenset(((), element) for element in lacking)
         transfer = self.ledger.transfer(self.role)
         for coords, copies in missing.items():
-            transfer.write(child.memory, coords, self._widths(copies))
-        self._serve(transfer, self.chain[number - 1], child, missing)
+            transfer.write(child.memory, coords, Counter({self.width: len(copies)}))
+        self._serve(transfer, self.chain[number - 1], child, missing, self.width)
         transfer.close(number, "fill", step)
 
     def compute(self, step: int, macs: Mapping[Coords, Element]) -> None:
-        """Rule 7: what the MACs of a step read; `macs` has the element that each busy lane multiplies."""
+        """Rule 7: what the MACs of a step read, without scales; `macs` has the element that each busy lane
+        multiplies.
+        """
         home = self.chain[-1]
         if len(self.chain) == 1:  # The tensor itself rests here, and padding is no part of it.
             macs = {coords: element for coords, element in macs.items() if self._is_data(element)}
         transfer = self.ledger.transfer(self.role)
         needs: dict[Coords, Copies] = {coords: frozenset({((), element)}) for coords, element in macs.items()}
-        self._serve(transfer, home, None, needs)
+        self._serve(transfer, home, None, needs, self.width.bare())
         transfer.close(len(self.chain) - 1, "mac", step)
 
     def _serve(
-        self, transfer: Transfer, parent: Held, child: Held | None, needs: dict[Coords, Copies]
+        self, transfer: Transfer, parent: Held, child: Held | None, needs: dict[Coords, Copies], width: Width
     ) -> None:
         """Join what the children need, fanout by fanout, and read it at the parent."""
         for crossing in self.space.between(parent, child):
-            needs = self._cross(transfer, crossing, needs)
+            needs = self._cross(transfer, crossing, needs, width)
         for coords, copies in needs.items():
-            transfer.read(parent.memory, coords, self._widths(copies))
+            transfer.read(parent.memory, coords, Counter({width: len(copies)}))
 
     def _cross(
-        self, transfer: Transfer, crossing: Crossing, needs: dict[Coords, Copies]
+        self, transfer: Transfer, crossing: Crossing, needs: dict[Coords, Copies], width: Width
     ) -> dict[Coords, Copies]:
         roots: defaultdict[Coords, Copies] = defaultdict(frozenset)
         below: Counter[Coords] = Counter()
@@ -88,11 +91,9 @@ class Inbound:
                 copies = frozenset((own + stream, element) for stream, element in copies)
             roots[outer] |= copies
         for outer, root in roots.items():
-            transfer.cross(crossing.index, outer, self._widths(root), Counter({self.bits: below[outer]}))
+            passing: Widths = Counter({width: len(root)})
+            transfer.cross(crossing.index, outer, passing, Counter({width: below[outer]}))
         return roots
-
-    def _widths(self, copies: Copies) -> Widths:
-        return Counter({self.bits: len(copies)})
 
     def _is_data(self, element: Element) -> bool:
         axes = self.space.layer.operands[self.role].axes

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass, replace
 
 from seada.arch.hardware import Fanout, Memory, Setup
+from seada.formats import Format
 from seada.model.counts import Access, LinkCount
 from seada.oracle.space import Coords
 
@@ -12,8 +14,32 @@ Port = tuple[str, int]
 """``read``, ``write`` or ``shared`` and the memory, or ``link`` and the fanout."""
 Loads = Counter[Port]
 """Words (of a link: bits) by port."""
-Widths = Counter[int]
-"""Elements by width in bits."""
+
+
+@dataclass(frozen=True)
+class Width:
+    """How elements are stored: bits of each, and of a scale that every `group` of an access share."""
+
+    bits: int
+    scale_bits: int = 0
+    group: int = 1
+
+    @classmethod
+    def of(cls, fmt: Format, channel_elements: int) -> Width:
+        """Elements of a format with their scales."""
+        return cls(fmt.bits, fmt.scale_bits, fmt.group or channel_elements)
+
+    def bare(self) -> Width:
+        """The same without scales."""
+        return replace(self, scale_bits=0, group=1)
+
+    def scales(self, count: int) -> int:
+        """Scales of an access of that many elements."""
+        return -(-count // self.group) if self.scale_bits else 0
+
+
+Widths = Counter[Width]
+"""Elements by width."""
 
 
 class Ledger:
@@ -44,6 +70,7 @@ class Transfer:
         self.ledger = ledger
         self.role = role
         self.loads: defaultdict[Port, Counter[Coords]] = defaultdict(Counter)
+        self.hops: defaultdict[int, Widths] = defaultdict(Counter)
 
     def read(self, memory: int, instance: Coords, widths: Widths) -> None:
         """Read some elements at one instance of a memory in one go."""
@@ -61,11 +88,7 @@ class Transfer:
 
     def cross(self, fanout: int, instance: Coords, root: Widths, below: Widths) -> None:
         """Pass one instance of a fanout: through its root, and in sum to or from its coordinates."""
-        hops = below if self.ledger.fanouts[fanout].topology == "mesh" else root
-        before = self.ledger.links[fanout, self.role]
-        self.ledger.links[fanout, self.role] = LinkCount(
-            before.hops + hops.total(), before.hop_bits + _bits(hops), before.additions
-        )
+        self.hops[fanout] += below if self.ledger.fanouts[fanout].topology == "mesh" else root
         self.loads["link", fanout][instance] += _bits(root)
 
     def add(self, fanout: int, additions: int) -> None:
@@ -76,7 +99,14 @@ class Transfer:
         )
 
     def close(self, keep: int, kind: str, step: int) -> None:
-        """End the transfer: at each port the instance with the largest load counts."""
+        """End the transfer: scales on links are those of all its hops; at each port the instance with the
+        largest load counts.
+        """
+        for fanout, hops in self.hops.items():
+            before = self.ledger.links[fanout, self.role]
+            self.ledger.links[fanout, self.role] = LinkCount(
+                before.hops + hops.total(), before.hop_bits + _bits(hops), before.additions
+            )
         if self.loads:
             busiest = Counter({port: max(loads.values()) for port, loads in self.loads.items()})
             self.ledger.transfers[self.role, keep, kind][step] = busiest
@@ -90,10 +120,18 @@ class Transfer:
 
 
 def whole_words(memory: Memory, widths: Widths) -> int:
-    """Words that some elements take; aligned elements of different widths share no word."""
+    """Words that some elements take; aligned ones of different widths, and scales, share no word."""
     if memory.packing == "dense":
         return -(-_bits(widths) // memory.word_bits)
-    return sum(_aligned(memory.word_bits, bits, count) for bits, count in widths.items())
+    alike: Counter[int] = Counter()
+    for width, count in widths.items():
+        alike[width.bits] += count
+    elements = sum(_aligned(memory.word_bits, bits, count) for bits, count in alike.items())
+    return elements + sum(
+        _aligned(memory.word_bits, width.scale_bits, width.scales(count))
+        for width, count in widths.items()
+        if width.scale_bits
+    )
 
 
 def _aligned(word_bits: int, bits: int, count: int) -> int:
@@ -103,4 +141,4 @@ def _aligned(word_bits: int, bits: int, count: int) -> int:
 
 
 def _bits(widths: Widths) -> int:
-    return sum(bits * count for bits, count in widths.items())
+    return sum(width.bits * count + width.scale_bits * width.scales(count) for width, count in widths.items())

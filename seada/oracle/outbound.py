@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from seada.formats import Precision
-from seada.oracle.ledger import Ledger, Transfer
+from seada.oracle.ledger import Ledger, Transfer, Width, Widths
 from seada.oracle.space import Coords, Crossing, Element, Held, Position, Space
 from seada.workload.layer import ROLES
 
@@ -18,10 +18,10 @@ Sums = dict[Element, list[int]]
 
 @dataclass
 class Sum:
-    """A sum at rest: how many MACs it includes, and the width in bits at which it was last written."""
+    """A sum at rest: how many MACs it includes, and the width at which it was last written."""
 
     macs: int
-    bits: int
+    width: Width
 
 
 @dataclass
@@ -51,8 +51,8 @@ class Outbound:
     def __init__(self, space: Space, ledger: Ledger, precision: Precision) -> None:
         self.space = space
         self.ledger = ledger
-        self.accumulator_bits = precision.accumulator.bits
-        self.output_bits = precision.output.bits
+        self.partial = Width(precision.accumulator.bits)
+        self.whole = Width.of(precision.output, space.layer.channel_elements)
         self.chain = space.chains[ROLE]
         self.held: list[dict[Coords, Instance]] = [
             {coords: Instance() for coords in space.instances(held.spatial)} for held in self.chain
@@ -106,7 +106,7 @@ class Outbound:
             if instance.tile is None:
                 continue
             assert instance.sums.keys() == instance.tile, "every element of a tile that leaves has a sum"
-            transfer.read(child.memory, coords, Counter(s.bits for s in instance.sums.values()))
+            transfer.read(child.memory, coords, Counter(s.width for s in instance.sums.values()))
             parts[coords] = {element: [s.macs] for element, s in instance.sums.items()}
             self.held[number][coords] = Instance()
         self._arrive(transfer, number - 1, child, parts)
@@ -118,33 +118,38 @@ class Outbound:
         passages: list[Passage] = []
         for crossing in self.space.between(parent, child):
             parts = _cross(transfer, crossing, parts, passages)
-        bits = {
+        widths = {
             coords: self._accumulate(transfer, parent, self.held[number][coords], coords, sums)
             for coords, sums in parts.items()
         }
+        written = {}
+        for coords, sums in parts.items():
+            # MACs hand over elements, without scales; their keep scales them when it drains.
+            written[coords] = widths[coords] if child else widths[coords].bare()
+            count = sum(map(len, sums.values()))
+            transfer.write(parent.memory, coords, Counter({written[coords]: count}))
         for passage in passages:
-            width = bits[passage.instance[: parent.spatial]]
+            width = written[passage.instance[: parent.spatial]]
             root, below = Counter({width: passage.root}), Counter({width: passage.below})
             transfer.cross(passage.fanout, passage.instance, root, below)
 
     def _accumulate(
         self, transfer: Transfer, parent: Held, instance: Instance, coords: Coords, arrivals: Sums
-    ) -> int:
-        """Write the arrivals of one step at one instance; the width at which they are written."""
+    ) -> Width:
+        """Add the arrivals of one step at one instance; the width at which they are written."""
         partial = any(self._stays_partial(instance, element, sums) for element, sums in arrivals.items())
-        bits = self.accumulator_bits if partial else self.output_bits
-        reads: Counter[int] = Counter()
+        width = self.partial if partial else self.whole
+        reads: Widths = Counter()
         for element, sums in arrivals.items():
             for macs in sums:
                 before = instance.sums.get(element)
                 if before is not None:
-                    reads[before.bits] += 1
+                    reads[before.width] += 1
                     macs += before.macs
                 assert macs <= self.complete, "no MAC is in two sums"
-                instance.sums[element] = Sum(macs, bits)
+                instance.sums[element] = Sum(macs, width)
         transfer.read(parent.memory, coords, reads)
-        transfer.write(parent.memory, coords, Counter({bits: sum(map(len, arrivals.values()))}))
-        return bits
+        return width
 
     def _stays_partial(self, instance: Instance, element: Element, sums: list[int]) -> bool:
         """Whether any of the arriving sums, once added to what is there, lacks a MAC."""
@@ -162,13 +167,13 @@ class Outbound:
             for element in tile:
                 sharing[coords[: parent.spatial], element].append(coords)
         transfer = self.ledger.transfer(ROLE)
-        widths: defaultdict[Coords, Counter[int]] = defaultdict(Counter)
+        widths: defaultdict[Coords, Widths] = defaultdict(Counter)
         for (outer, element), children in sharing.items():
             there = self.held[number - 1][outer].sums
             if element in there and not self._apart(parent, child, children):
                 before = there.pop(element)
-                self.held[number][min(children)].sums[element] = Sum(before.macs, self.accumulator_bits)
-                widths[min(children)][before.bits] += 1
+                self.held[number][min(children)].sums[element] = Sum(before.macs, self.partial)
+                widths[min(children)][before.width] += 1
         self._send(transfer, parent, child, widths)
         transfer.close(number, "fill", step)
 
@@ -180,14 +185,12 @@ class Outbound:
             if not c.fanout.reduces
         )
 
-    def _send(
-        self, transfer: Transfer, parent: Held, child: Held, widths: dict[Coords, Counter[int]]
-    ) -> None:
+    def _send(self, transfer: Transfer, parent: Held, child: Held, widths: dict[Coords, Widths]) -> None:
         """Move continued sums to the children: read at the parent, written as partial sums."""
         for coords, moved in widths.items():
-            transfer.write(child.memory, coords, Counter({self.accumulator_bits: moved.total()}))
+            transfer.write(child.memory, coords, Counter({self.partial: moved.total()}))
         for crossing in self.space.between(parent, child):
-            roots: defaultdict[Coords, Counter[int]] = defaultdict(Counter)
+            roots: defaultdict[Coords, Widths] = defaultdict(Counter)
             for coords, moved in widths.items():
                 roots[coords[: crossing.outer]] += moved
             for outer, moved in roots.items():

@@ -29,8 +29,8 @@ class Walk:
         self.setup = setup
         self.ledger = Ledger(setup)
         precision = setup.precision
-        self.weight = Inbound(self.space, self.ledger, 0, precision.weight.bits)
-        self.input = Inbound(self.space, self.ledger, 1, precision.input.bits)
+        self.weight = Inbound(self.space, self.ledger, 0, precision.weight)
+        self.input = Inbound(self.space, self.ledger, 1, precision.input)
         self.output = Outbound(self.space, self.ledger, precision)
         self.mode_steps = 0
         self.compute_steps = 0

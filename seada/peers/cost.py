@@ -49,11 +49,13 @@ def cost_under(
     MappingError
         If the mapping is not legal on this hardware (capacity by the convention's rule).
     UserError
-        If nobody has defined what this combination of switches means.
+        If nobody has defined what this combination of switches means, or formats have shared scales, which
+        other tools do not count.
     """
     _check(layer, setup, mapping, convention)
     if all(getattr(convention, name) == getattr(DEFAULT, name) for name in _OURS):
         return _by_our_counts(convention, layer, setup, mapping)
+    _require_plain(setup, convention)
     for name, values in _TOTALS.items():
         if getattr(convention, name) not in values:
             raise UserError(
@@ -72,6 +74,12 @@ def _check(layer: Layer, setup: Setup, mapping: Mapping, convention: Convention)
             violations = list(_overfull(layer, setup, mapping))
     if violations:
         raise MappingError(violations)
+
+
+def _require_plain(setup: Setup, convention: Convention) -> None:
+    scaled = [str(fmt) for fmt in vars(setup.precision).values() if fmt.scale_bits]
+    if scaled:
+        raise UserError(f"convention {convention} counts no shared scales, as {', '.join(scaled)} need")
 
 
 def _overfull(layer: Layer, setup: Setup, mapping: Mapping) -> list[Violation]:

@@ -274,8 +274,14 @@ def quantise(
     Raises
     ------
     UserError
-        If a number is infinite or NaN, or the format cannot hold the tensor's sign.
+        If a number is infinite or NaN, the format cannot hold the tensor's sign, or it has scales of its own
+        (the quantiser's granularity says how scales are shared here).
     """
+    if fmt.scale_bits:
+        raise UserError(
+            f"{fmt}: values of formats with shared scales are not computed; give the format of the elements "
+            "and the quantiser's granularity (channel or group)"
+        )
     numbers = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
     _check_finite(numbers)
     if numbers.size == 0:

@@ -221,7 +221,8 @@ def _search(answer: MapResult) -> dict[str, Any] | None:
 def _weight_bits(network: Network, node: Node, answer: MapResult) -> int:
     if not is_weight(network, node):
         return 0
-    return answer.layer.elements("weight") * answer.setup.precision.weight.bits
+    layer = answer.layer
+    return answer.setup.precision.weight.stored_bits(layer.elements("weight"), layer.channel_elements)
 
 
 def provenance(arch: Arch, network: Network, objective: str, precision: PrecisionChoice) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from seada.system.accuracy import described, label
 from seada.system.jobs import Answers, Effort, Progress, Question, answer_all
 from seada.system.result import RunResult
 from seada.system.run import run
-from seada.system.totals import is_weight, node_weight_elements
+from seada.system.totals import is_weight, stored_weight_bits
 from seada.workload.network import Network, Node
 
 ACTIVATION_BITS = 8
@@ -41,6 +41,7 @@ def default_candidates(arch: Arch) -> list[PrecisionRequest]:
         mode
         for mode in modes
         if mode.weight.signed and mode.input.signed and not (mode.weight.is_float or mode.input.is_float)
+        if not (mode.weight.scale_bits or mode.input.scale_bits)
     ]
     chosen = [
         m for m in signed if m.weight.bits == m.input.bits or m.weight.bits < m.input.bits == ACTIVATION_BITS
@@ -213,7 +214,7 @@ class _Search:
 def _weight_costs(network: Network, node: Node, request: PrecisionRequest) -> Costs:
     if not is_weight(network, node):
         return Costs()
-    return Costs(weight_bytes=node_weight_elements(network, node) * request.weight.bits / 8)
+    return Costs(weight_bytes=stored_weight_bits(network, node, request.weight) / 8)
 
 
 def _fixed(result: RunResult) -> Costs:

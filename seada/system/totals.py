@@ -7,7 +7,7 @@ from math import ceil, prod
 
 from seada.arch.area import area
 from seada.arch.hardware import Arch
-from seada.formats import Precision
+from seada.formats import Format, Precision
 from seada.mapper.objective import parse_objective
 from seada.system.assign import Assignment, tensor_elements, tensor_roots
 from seada.system.result import LayerRow, Total
@@ -69,7 +69,7 @@ def weight_bits(network: Network, precisions: Mapping[str, Precision]) -> int:
     bits: dict[str, int] = {}
     for node in network.nodes:
         if node.layers and is_weight(network, node):
-            size = node_weight_elements(network, node) * precisions[node.name].weight.bits
+            size = stored_weight_bits(network, node, precisions[node.name].weight)
             key = node.weight or node.name
             bits[key] = max(bits.get(key, 0), size)
     return sum(bits.values())
@@ -85,6 +85,11 @@ def node_weight_elements(network: Network, node: Node) -> int:
     """Elements of a node's weight tensor, by its shape or else by its layers."""
     tensor = network.tensors.get(node.weight)
     return prod(tensor.shape) if tensor else sum(layer.elements("weight") for layer in node.layers)
+
+
+def stored_weight_bits(network: Network, node: Node, fmt: Format) -> int:
+    """Bits of a node's weight tensor in a format, scales included."""
+    return fmt.stored_bits(node_weight_elements(network, node), node.layers[0].channel_elements)
 
 
 def activation_bits(network: Network, assignment: Assignment) -> tuple[int, int]:
@@ -116,7 +121,7 @@ def activation_bits(network: Network, assignment: Assignment) -> tuple[int, int]
 
 def _tensor_bits(network: Network, assignment: Assignment, name: str) -> int:
     found = assignment.tensors.get(name)
-    return tensor_elements(network, name) * found.bits if found else 0
+    return found.stored_bits(tensor_elements(network, name), 1) if found else 0
 
 
 def energy_by_part(rows: Sequence[LayerRow]) -> dict[str, float]:

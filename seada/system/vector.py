@@ -12,7 +12,7 @@ adds time only where the vector unit is slower than the producer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import ceil
 
@@ -131,8 +131,8 @@ class VectorModel:
         """The row of a conversion: an operation, a read and a write per element where the tensor rests."""
         unit = self._unit(f"the conversion of {item.tensor} from {item.source} to {item.target}")
         rest = self.arch.memories[0]
-        reads = ceil(item.elements * item.source.bits / rest.word_bits)
-        writes = ceil(item.elements * item.target.bits / rest.word_bits)
+        reads = ceil(item.source.stored_bits(item.elements, 1) / rest.word_bits)
+        writes = ceil(item.target.stored_bits(item.elements, 1) / rest.word_bits)
         traffic = [(rest, reads, writes)]
         cost = self._timed(item.elements, traffic, unit)
         return _row(
@@ -197,14 +197,14 @@ class VectorModel:
         path = self.arch.memories[: self.arch.memories.index(feeding) + 1]
         distinct_in = min(work.read_elements, self._elements(node.inputs))
         distinct_out = min(work.write_elements, self._elements(node.outputs))
-        read_bits, write_bits = self._bits(node, input_side=True), self._bits(node, input_side=False)
+        source, target = self._stored_as(node, input_side=True), self._stored_as(node, input_side=False)
         traffic = []
         for memory in path:
             last, first = memory is feeding, memory is path[0]
-            reads = (work.read_elements if last else distinct_in) * read_bits
-            writes = (work.write_elements if last else distinct_out) * write_bits
-            filled = 0 if first else distinct_in * read_bits
-            drained = 0 if first else distinct_out * write_bits
+            reads = source(work.read_elements if last else distinct_in)
+            writes = target(work.write_elements if last else distinct_out)
+            filled = 0 if first else source(distinct_in)
+            drained = 0 if first else target(distinct_out)
             word = memory.word_bits
             words_read = ceil(reads / word) + ceil(drained / word)
             words_written = ceil(writes / word) + ceil(filled / word)
@@ -265,9 +265,10 @@ class VectorModel:
             return {}
         return {"input": output.name, "output": output.name}
 
-    def _bits(self, node: Node, *, input_side: bool) -> int:
+    def _stored_as(self, node: Node, *, input_side: bool) -> Callable[[int], int]:
+        """Bits of so many elements on one side of an operator, with their scales."""
         found = self._format_of(node.outputs) or (self._format_of(node.inputs) if input_side else None)
-        return found.bits if found else UNSTATED_BITS
+        return lambda elements: found.stored_bits(elements, 1) if found else elements * UNSTATED_BITS
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,11 @@ class Layer:
         return frozenset(name for name, _ in self.dims) - self.output.dims
 
     @cached_property
+    def channel_elements(self) -> int:
+        """Elements of the weight that belong to one output channel (and batch, where it has one)."""
+        return prod(self.extents[name] for name in self.weight.dims & self.reduction_dims)
+
+    @cached_property
     def macs(self) -> int:
         """Number of MACs: the volume of the box."""
         return prod(extent for _, extent in self.dims)
