@@ -50,7 +50,9 @@ def check_conservation(problem: Problem) -> None:
         assert row[OUTPUT].writes == row[OUTPUT].reads  # Nothing stays inside.
     if _sums_end_inside(layer, mapping):
         assert (final.writes, final.reads) == (outputs, 0)
-        assert final.write_bits == outputs * setup.precision.output.bits
+        fmt = setup.precision.output
+        least = fmt.stored_bits(outputs, layer.channel_elements)
+        assert least <= final.write_bits <= outputs * (fmt.bits + fmt.scale_bits)
 
 
 def _check_deliveries(problem: Problem, role: int) -> None:
