@@ -75,7 +75,11 @@ def _references(config: cfg.ArchConfig) -> Iterator[Problem]:
         yield ("policy", "resident"), _unknown("memory", config.policy.resident, memories)
     rows: list[tuple[YamlPath, str]] = [
         *((("compute", "modes", i, "block"), row.block) for i, row in enumerate(config.compute.modes)),
-        *((("compute", "presets", i, "block"), row.block) for i, row in enumerate(config.compute.presets)),
+        *(
+            (("compute", "presets", i, "block"), row.block)
+            for i, row in enumerate(config.compute.presets)
+            if row.technology is None
+        ),
     ]
     for path, block in rows:
         if block not in config.compute.blocks:

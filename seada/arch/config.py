@@ -16,7 +16,7 @@ from pydantic_core import PydanticKnownError
 from seada.config.base import AccumulatorName, ConfigModel, PeFormatName, SchemaVersion
 from seada.config.base import as_value_error as _user
 from seada.errors import UserError
-from seada.technology.tables import dram
+from seada.technology.tables import dram, pe_table
 from seada.units import parse_quantity
 
 Status = Literal["published", "derived", "unverified", "placeholder"]
@@ -313,6 +313,7 @@ class FanoutConfig(Provenance):
 
 
 Formats = Annotated[list[PeFormatName], Field(min_length=1)]
+Gating = Literal["none", "clock", "power"]
 
 
 class ModeConfig(Provenance):
@@ -342,24 +343,76 @@ class ModeConfig(Provenance):
         return self
 
 
-class PresetConfig(Provenance):
-    """Rows of a known style of multi-precision PE, for the weight and input widths it supports."""
+PresetName = Literal["dedicated", "bitfusion", "bit_serial", "subword", "tensorcore", "vector_fp"]
+PRESET_KEYS: dict[PresetName, tuple[str, ...]] = {
+    "dedicated": ("formats",),
+    "bitfusion": ("native", "minimum"),
+    "bit_serial": ("native", "minimum"),
+    "subword": ("native", "minimum"),
+    "tensorcore": ("formats", "lanes"),
+    "vector_fp": ("formats", "lanes"),
+}
+"""Keys that a preset needs; those of the others it does not have."""
 
-    preset: Literal["bitfusion", "subword", "bit_serial"]
-    """``bitfusion``: (native/a)(native/w) lanes that sum together; ``subword``: native/b lanes at equal
-    widths that stay apart; ``bit_serial``: one lane, a cycle per bit of the input."""
-    native: Annotated[int, Field(ge=2, le=32)]
-    """Bits of the widest operand."""
-    minimum: Annotated[int, Field(ge=1, le=32)]
-    """Bits of the narrowest operand; widths are the powers of two between."""
+
+@_user
+def _check_table(name: str) -> str:
+    pe_table(name)
+    return name
+
+
+class PresetConfig(Provenance):
+    """Rows of a known style of multi-precision PE; see `seada.arch.presets` for what each style does."""
+
+    preset: PresetName
+    """``dedicated``: a multiplier per format; ``bitfusion``: (native/a)(native/w) lanes that sum together;
+    ``bit_serial``: one lane, a cycle per bit of the input; ``subword``: native/b lanes at equal widths that
+    stay apart; ``tensorcore``: a dot product along the reduction; ``vector_fp``: floating-point lanes that
+    stay apart."""
+    native: Annotated[int, Field(ge=2, le=32)] | None = None
+    """Bits of the widest operand; of bitfusion, bit_serial and subword."""
+    minimum: Annotated[int, Field(ge=1, le=32)] | None = None
+    """Bits of the narrowest operand, of the same; widths are the powers of two between."""
+    formats: Annotated[Formats | None, _ONE_OR_MORE] = None
+    """Formats of weight and input alike; of dedicated, tensorcore and vector_fp."""
+    lanes: Count | None = None
+    """MACs per cycle in a 16 bit format; of tensorcore and vector_fp, other formats in proportion."""
     unsigned_inputs: bool = False
     """Whether unsigned inputs run as well; default false."""
     accumulator: AccumulatorName
     """Default format of partial sums."""
-    energy: StepEnergy
-    """Of one cycle of the PE, in pJ."""
+    technology: Annotated[str, AfterValidator(_check_table)] | None = None
+    """Table of arithmetic, such as ``horowitz_45nm``, that gives the energies and makes the blocks."""
+    energy: StepEnergy | None = None
+    """Of one cycle of the PE in any mode, in pJ; needed unless `technology` gives it."""
     block: Name
-    """Hardware block that the modes use."""
+    """Hardware block that the modes use: one of `blocks`, or with `technology` the name of the block that the
+    preset makes; a ``dedicated`` preset makes one per format, ``<block>_<format>``."""
+    gating: Gating | None = None
+    """Of the blocks that the preset makes (see there)."""
+    idle_fraction: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Of the blocks that the preset makes (see there)."""
+
+    @model_validator(mode="after")
+    def _check(self) -> PresetConfig:
+        needed = PRESET_KEYS[self.preset]
+        keys = dict.fromkeys(key for keys in PRESET_KEYS.values() for key in keys)
+        wrong = [f"{self.preset} needs {key!r}" for key in needed if getattr(self, key) is None]
+        wrong += [
+            f"{self.preset} has no {key!r}; it has {', '.join(map(repr, needed))}"
+            for key in keys
+            if key not in needed and getattr(self, key) is not None
+        ]
+        if (self.technology is None) == (self.energy is None):
+            wrong.append("one of 'technology' and 'energy' is needed")
+        if self.preset == "dedicated" and self.technology is None:
+            wrong.append("dedicated multipliers need 'technology'; with own energies they are 'modes'")
+        for key in ("gating", "idle_fraction"):
+            if self.technology is None and getattr(self, key) is not None:
+                wrong.append(f"{key!r} belongs to the block among 'blocks' unless 'technology' makes it")
+        if wrong:
+            raise ValueError("; ".join(wrong))
+        return self
 
 
 class BlockConfig(Provenance):
@@ -369,7 +422,7 @@ class BlockConfig(Provenance):
     """In um2; default ``unmodelled``."""
     leakage: Leakage | None = None
     """In W; default ``unmodelled``."""
-    gating: Literal["none", "clock", "power"] = "none"
+    gating: Gating = "none"
     """What happens while no mode uses it; default none."""
     idle_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
     """Share of the step energy that it spends per idle cycle if it is clocked; default 0."""
@@ -384,8 +437,8 @@ class ComputeConfig(Provenance):
     """Explicit rows."""
     presets: list[PresetConfig] = Field(default_factory=list)
     """Rows by style."""
-    blocks: Annotated[dict[Name, BlockConfig], Field(min_length=1)]
-    """Hardware blocks by name."""
+    blocks: dict[Name, BlockConfig] = Field(default_factory=dict)
+    """Hardware blocks by name, beside those that presets make."""
 
 
 class VectorUnitConfig(Provenance):

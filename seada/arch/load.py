@@ -24,11 +24,13 @@ from seada.arch.hardware import (
     Ramp,
     VectorUnit,
 )
+from seada.arch.pe_technology import energy_numbers, with_preset_blocks
 from seada.arch.presets import expand_preset
 from seada.arch.provenance import Ledger
 from seada.arch.technology import with_technology
 from seada.config.yaml_file import Document, config_error, read_document, validate_document
 from seada.formats import parse_format
+from seada.technology.styles import rates
 from seada.units import Quantity
 
 
@@ -47,7 +49,9 @@ def arch_from_document(document: Document) -> Arch:
     """The architecture that a document describes (see `load_arch`); sweeps change the data of a document."""
     config = validate_document(document, cfg.ArchConfig)
     config, unknown = with_technology(config)
-    problems = [*find_problems(config), *unknown]
+    config, lacking = with_preset_blocks(config)
+    failed = {path[:3] for path, _ in lacking}
+    problems = [*(found for found in find_problems(config) if found[0][:3] not in failed), *unknown, *lacking]
     if problems:
         raise config_error([document.place(path, message) for path, message in problems])
     ledger = Ledger((config,))
@@ -187,13 +191,28 @@ def _compute(config: cfg.ComputeConfig, ledger: Ledger) -> Compute:
     for index, row in enumerate(config.modes):
         modes += _modes(row, f"compute.modes[{index}]", ledger.inside(row))
     for index, preset in enumerate(config.presets):
-        energy = ledger.inside(preset).value(preset.energy, f"compute.presets[{index}].energy")
-        modes += expand_preset(preset, energy)
+        modes += expand_preset(
+            preset, _preset_energy(preset, f"compute.presets[{index}]", ledger.inside(preset))
+        )
     blocks = [
         _block(name, block, f"compute.blocks.{name}", ledger.inside(block))
         for name, block in config.blocks.items()
     ]
     return Compute(config.name, tuple(modes), tuple(blocks))
+
+
+def _preset_energy(preset: cfg.PresetConfig, path: str, ledger: Ledger) -> float | dict[str, float]:
+    """Energy of a cycle in pJ: for all modes, or by format of the weight."""
+    if preset.lanes is not None:
+        for name, rate in rates(preset.preset).items():
+            if name in (preset.formats or ()):
+                origin = cfg.Provenance.model_validate({"source": rate.source, "status": rate.status})
+                ledger.record(f"{path}.rate.{name}", f"{rate.relative} x {preset.lanes} MACs/cycle", origin)
+    if preset.technology is None:
+        return ledger.value(preset.energy, f"{path}.energy")
+    return {
+        name: ledger.value(number, f"{path}.energy.{name}") for name, number in energy_numbers(preset).items()
+    }
 
 
 def _modes(row: cfg.ModeConfig, path: str, ledger: Ledger) -> list[Mode]:

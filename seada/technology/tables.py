@@ -33,7 +33,8 @@ class Figure:
 
 
 @lru_cache
-def _data(name: str) -> dict[str, Any]:
+def technology_data(name: str) -> dict[str, Any]:
+    """The data file ``data/technology/<name>.yaml``, read once."""
     text = (files("seada") / "data" / "technology" / f"{name}.yaml").read_text(encoding="utf-8")
     return dict(yaml.safe_load(text))
 
@@ -53,7 +54,7 @@ def pe_table(name: str) -> dict[str, Figure]:
     UserError
         If there is no such table.
     """
-    table = _choose("table", name, _data("arithmetic")["tables"])
+    table = _choose("table", name, technology_data("arithmetic")["tables"])
     node = float(table["node"].split()[0])
     return {
         entry: Figure(
@@ -88,7 +89,7 @@ def dram(kind: str) -> Figure:
     UserError
         If there is no such kind.
     """
-    kinds = _data("dram")["kinds"]
+    kinds = technology_data("dram")["kinds"]
     row = _choose("kind of DRAM", kind.lower() if kind.lower() in kinds else kind, kinds)
     kind = kind.lower()
     return Figure(row["energy"], None, None, None, row["status"], f"{kind}: {row['source']}", row["boundary"])
@@ -102,7 +103,7 @@ def scaled(quantity: str, value: float, from_nm: float, to_nm: float, method: st
     UserError
         If there is no such method, or it has no factor for one of the nodes.
     """
-    factors = _choose("method of scaling", method, _data("scaling")["methods"]).get(quantity)
+    factors = _choose("method of scaling", method, technology_data("scaling")["methods"]).get(quantity)
     if factors is None:
         raise UserError(f"the method {method} does not scale {quantity}")
     for node in (from_nm, to_nm):
@@ -114,7 +115,9 @@ def scaled(quantity: str, value: float, from_nm: float, to_nm: float, method: st
 
 def scaling_methods(purpose: str) -> list[str]:
     """Names of the methods for ``arithmetic`` or ``sram``."""
-    return [name for name, method in _data("scaling")["methods"].items() if purpose in method["for"]]
+    return [
+        name for name, method in technology_data("scaling")["methods"].items() if purpose in method["for"]
+    ]
 
 
 def scaling_method(name: str, purpose: str) -> Mapping[str, Any]:
@@ -125,7 +128,7 @@ def scaling_method(name: str, purpose: str) -> Mapping[str, Any]:
     UserError
         If there is no such method for that purpose.
     """
-    methods = _data("scaling")["methods"]
+    methods = technology_data("scaling")["methods"]
     allowed = {known: methods[known] for known in scaling_methods(purpose)}
     found: Mapping[str, Any] = _choose(f"method of scaling for {purpose}", name, allowed)
     return found
@@ -133,4 +136,4 @@ def scaling_method(name: str, purpose: str) -> Mapping[str, Any]:
 
 def scaling_source(method: str) -> str:
     """Where a method of scaling comes from."""
-    return str(_choose("method of scaling", method, _data("scaling")["methods"])["source"])
+    return str(_choose("method of scaling", method, technology_data("scaling")["methods"])["source"])
