@@ -39,6 +39,15 @@ def test_exact_suites_hold(name: str) -> None:
     assert result.passed > 100
 
 
+def test_area_of_bit_fusion_is_near_the_published_total() -> None:
+    rows = {row.name: row for row in run("bitfusion", {**own_data("bitfusion"), "rows": []}).rows}
+    total = rows["area mm2 total"]
+    assert total.reference == pytest.approx(2.14098641856)
+    assert total.error == pytest.approx(-0.0369, abs=0.001)
+    assert rows["area mm2 weight_buffer"].error == pytest.approx(0, abs=1e-6)
+    assert "third port" in rows["area mm2 output_buffer"].note
+
+
 def first_case(data: dict[str, Any], name: str) -> dict[str, Any]:
     """Only the first rows of a suite, to be quick."""
     data = copy.deepcopy(data)

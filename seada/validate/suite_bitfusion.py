@@ -16,8 +16,10 @@ from seada.arch.setup import make_setup
 from seada.formats import parse_precision
 from seada.mapping.nest import Keep, Loop, Mapping
 from seada.model.evaluate import evaluate_mapping
+from seada.technology.memory import SramChoice, sram_memory
+from seada.technology.sram import DEFAULT_CELL, PORTS, Kind
 from seada.technology.tables import pe_table
-from seada.validate.form import MapOf
+from seada.validate.form import MapOf, Maybe
 from seada.validate.result import Row, SuiteResult, group_rows, relative_error
 from seada.workload.build import conv, matmul
 from seada.workload.layer import ROLES, Layer
@@ -27,9 +29,21 @@ ROUNDED = {("LSTM", 3600, 3600): (113, 116)}
 """Layers whose column tiles the authors' compiler rounds to a multiple of four: (tiles, rounded tiles)."""
 OTHER_OUTPUTS = {("AlexNet", 4096): {28: 27, 14: 13}}
 """Output sizes that the files of one bandwidth use where those of the other have the listed ones."""
+BANKS = {
+    "weight_buffer": (128, ROWS * COLUMNS),
+    "input_buffer": (2048, ROWS),
+    "output_buffer": (512, COLUMNS),
+}
+"""Bytes of a bank and number of banks, each of 32 bit words: 64, 32 and 16 KiB in all."""
+AREA_NOTES = {
+    "core": "the authors, too, scale their 4 x 4 array",
+    "output_buffer": "the authors' banks have a third port (read-write), which the tables lack",
+}
+AREA_GROUP = "total area of the array"
 TARGETS = {192: 0.01, 4096: 0.015}
 FORM = {
     "synthesis_45nm_4x4_per_pe": MapOf((list, str)),
+    "area_mm2_16x32": Maybe(MapOf((float, str))),
     "rows": [
         {
             "net": str,
@@ -61,6 +75,9 @@ def run(data: dict[str, Any]) -> SuiteResult:
         group_rows(f"total cycles at {bits} bit/cycle", tuple(rows), mape_below=TARGETS.get(bits))
         for bits in bandwidths
     ]
+    if areas := data.get("area_mm2_16x32"):
+        rows += _area_rows(areas)
+        groups.append(group_rows(AREA_GROUP, tuple(rows), mape_below=0.05))
     return SuiteResult("bitfusion", tuple(rows), tuple(groups))
 
 
@@ -164,6 +181,22 @@ def _synthesis_rows(table: dict[str, Any]) -> Iterator[Row]:
         area = ours["fusion8"].area_um2 / mode.lanes / dedicated.area_um2
         published = table["8/2"][0] / mode.lanes / table[f"{bits}/{bits}"][0]
         yield _ratio(f"synthesis {bits}x{bits} area, fusion 8/2 over dedicated", area, published)
+
+
+def _area_rows(published: dict[str, Any]) -> Iterator[Row]:
+    """Area of the 16 x 32 array in mm2 from the technology tables, part by part and in total."""
+    core = pe_table("bitfusion_45nm")["fusion8"].area_um2
+    assert core is not None
+    ours = {"core": ROWS * COLUMNS * core}
+    kind = Kind(45, DEFAULT_CELL, PORTS["1R1W"])
+    for name, (size, banks) in BANKS.items():
+        ours[name] = sram_memory(SramChoice(kind, banks), size * banks, 32).area_um2 or 0.0
+    for name, area in ours.items():
+        error = relative_error(area / 1e6, published[name])
+        yield Row(f"area mm2 {name}", True, area / 1e6, published[name], error, AREA_NOTES.get(name, ""))
+    total, reference = sum(ours.values()) / 1e6, sum(published[name] for name in ours)
+    error = relative_error(total, reference)
+    yield Row("area mm2 total", True, total, reference, error, published.get("source", ""), AREA_GROUP)
 
 
 def _ratio(name: str, ours: float, reference: float) -> Row:
