@@ -122,7 +122,7 @@ def fanouts(draw: st.DrawFn, name: str) -> Fanout:
         (None,) * len(sizes),
         multicast=(draw(st.booleans()), draw(st.booleans())),
         reduces=draw(st.booleans()),
-        topology=draw(st.sampled_from(["bus", "mesh"])),
+        topology=draw(st.sampled_from(["bus", "mesh", "tree"])),
         link_bits_per_cycle=draw(st.sampled_from([None, None, 1.0, 4.0, 12.5, 64.0])),
         ramp=ramp,
     )

@@ -250,7 +250,7 @@ def test_odd_architectures_are_warned_of(old: str, new: str, words: str) -> None
             "fanouts.pe.axes.y.dims[0]",
             "did you mean 'output_channel'",
         ),
-        ("topology: mesh", "topology: tree", "fanouts.pe.topology", "allowed: bus, mesh"),
+        ("topology: mesh", "topology: ring", "fanouts.pe.topology", "allowed: bus, mesh, tree"),
         ("multicast: [weight]", "multicast: [weights]", "fanouts.pe.multicast[0]", "did you mean 'weight'"),
         ("weight: int8", "weight: int88", "compute.modes[0].weight", "not a numeric format"),
         ("weight: int4, input: int4", "weight: int8, input: int8", "compute.modes[1]", "has a mode already"),

@@ -162,6 +162,17 @@ def test_loops_of_an_outer_fanout_stand_above_those_of_an_inner_one() -> None:
     assert [(v.rule, v.where) for v in broken(text, chip)] == [("order of fanouts", "cluster.x")]
 
 
+def test_loops_on_a_tree_follow_its_branches() -> None:
+    x, y = "parallel-for M in 0..4 step 1 on pe.x\n", "parallel-for K in 0..4 step 2 on pe.y\n"
+    turned = LEGAL.replace(x + y, y + x)
+    assert broken(turned) == []
+    tree = setup(DRAM, GLB, replace(PE, topology="tree"), RF)
+    assert broken(LEGAL, tree) == []
+    assert [(v.rule, v.where, v.need) for v in broken(turned, tree)] == [
+        ("order of axes", "pe.x", "above those of pe.y, as the tree branches")
+    ]
+
+
 def test_sums_that_no_fanout_reduces_need_an_accumulating_memory() -> None:
     apart = replace(PE, reduces=False)
     plain = replace(GLB, accumulates=False)

@@ -184,6 +184,27 @@ def test_multicast_joins_overlapping_windows() -> None:
     assert mesh.links[0][INPUT].hops == 12
 
 
+def test_a_tree_counts_the_branches_used() -> None:
+    axes = {"axes": (("x", 2), ("y", 3)), "dims": (None, None)}
+
+    def hops(text: str, **changes: object) -> list[int]:
+        layer = matmul("g", M=2, N=3, K=3)
+        counts, _ = run(layer, setup(memory("m0"), fanout("f", 6, **axes, **changes), memory("m1")), text)
+        return [link.hops for link in counts.links[0]]
+
+    outer = "W@m0 I@m0 O@m0 "
+    inner = " W@m1 I@m1 O@m1 "
+    # A weight takes one branch of x and three of y; an input takes two and two; sums go alone.
+    assert hops(outer + "M:1@f.x N:1@f.y" + inner + "K:1", topology="tree") == [6 * 4, 9 * 4, 6 * 2]
+    assert hops(outer + "M:1@f.x N:1@f.y" + inner + "K:1", topology="mesh") == [6 * 3, 9 * 2, 6]
+    assert hops(outer + "M:1@f.x N:1@f.y" + inner + "K:1") == [6, 9, 6]
+    # Three sums of each output meet where y branches, and one goes on; an axis without loops is one branch.
+    assert hops(outer + "M:1@f.x K:1@f.y" + inner + "N:1", topology="tree") == [6 * 2, 9 * 4, 6 * 4]
+    assert hops(outer + "M:1@f.x K:1@f.y" + inner + "N:1", topology="tree", reduces=False)[2] == 6 * 6
+    assert hops(outer + "K:1@f.y" + inner + "M:1 N:1", topology="tree") == [6 * 2, 9 * 2, 6 * 4]
+    assert hops(outer + inner + "M:1 K:1 N:1", topology="tree") == [6 * 2, 9 * 2, 6 * 2]
+
+
 def test_multicast_outside_a_fanout_without_it_passes_most_copies() -> None:
     layer = matmul("g", M=2, N=3, K=1)
     hardware = setup(memory("m0"), fanout("f", 2), fanout("e", 3, multicast=(False, False)), memory("m1"))

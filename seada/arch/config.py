@@ -300,8 +300,9 @@ class FanoutConfig(Provenance):
     """Whether partial sums are added on their way out; default true."""
     reduction_energy: BitEnergy | None = None
     """Per addition and bit of the accumulator, in pJ/bit; default ``unmodelled``."""
-    topology: Literal["bus", "mesh"] = "bus"
-    """``bus``: one hop per element served; ``mesh``: one per element received. Default bus."""
+    topology: Literal["bus", "mesh", "tree"] = "bus"
+    """``bus``: one hop per element served; ``mesh``: one per element received; ``tree``: one per branch used,
+    where each axis in turn branches into its instances. Default bus."""
     hop_energy: BitEnergy | None = None
     """Per bit and hop, in pJ/bit; default ``unmodelled``."""
     bandwidth: Annotated[Bandwidth | None, _or_unlimited(str | Number)] = None

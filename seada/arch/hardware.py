@@ -78,7 +78,8 @@ class Fanout:
         Whether partial sums are added on their way out.
     reduction_energy_pj_per_bit : float
         Per addition and bit of the accumulator.
-    topology : ``bus`` (one hop per element served) or ``mesh`` (one hop per element received)
+    topology : ``bus`` (one hop per element served), ``mesh`` (one hop per element received) or ``tree`` (one
+        hop per branch used; each axis in turn branches into its instances)
     hop_energy_pj_per_bit : float
     link_bits_per_cycle : float or None
         Bandwidth of the link into (and out of) this fanout, per instance of what is outside it.

@@ -172,7 +172,7 @@ _MEMORY_FIELDS = (
     "aligned",
     "accumulates",
 )
-_FANOUT_FIELDS = ("addition_energy", "mesh", "hop_energy", "link_rate", "ramp_role", "ramp_cycles")
+_FANOUT_FIELDS = ("addition_energy", "topology", "hop_energy", "link_rate", "ramp_role", "ramp_cycles")
 
 
 def _fill_memories(record: Problem, memories: list[Memory]) -> None:
@@ -204,7 +204,7 @@ def _memory_row(memory: Memory) -> tuple[float, ...]:
 def _fanout_row(fanout: Fanout) -> tuple[float, ...]:
     return (
         fanout.reduction_energy_pj_per_bit,
-        fanout.topology == "mesh",
+        ("bus", "mesh", "tree").index(fanout.topology),
         fanout.hop_energy_pj_per_bit,
         _rate(fanout.link_bits_per_cycle),
         -1 if fanout.ramp is None else ROLES.index(fanout.ramp.stationary),

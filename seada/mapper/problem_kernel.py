@@ -11,6 +11,7 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 WEIGHT, INPUT, OUTPUT = 0, 1, 2
+BUS, TREE = 0, 2
 ACCUMULATOR_BITS, OUTPUT_BITS = 2, 3
 # Columns of `tables`.
 TABLE_SUM, TABLE_SLIDE_FIRST, TABLE_SLIDE_SECOND, TABLE_LARGEST = 0, 1, 2, 3
@@ -68,7 +69,7 @@ PROBLEM = np.dtype(
         # Per fanout; `joins` by role: multicast of weight and input, reduction of output.
         ("joins", np.int64, (MAX_FANOUTS, 3)),
         ("addition_energy", np.float64, (MAX_FANOUTS,)),
-        ("mesh", np.int64, (MAX_FANOUTS,)),
+        ("topology", np.int64, (MAX_FANOUTS,)),  # of the links: bus, mesh, tree
         ("hop_energy", np.float64, (MAX_FANOUTS,)),
         ("link_rate", np.float64, (MAX_FANOUTS,)),
         ("ramp_role", np.int64, (MAX_FANOUTS,)),

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from seada.mapper.problem_kernel import ACCUMULATOR_BITS, OUTPUT, OUTPUT_BITS, FloatArray, Problem, Scratch
+from seada.mapper.problem_kernel import (
+    ACCUMULATOR_BITS,
+    BUS,
+    OUTPUT,
+    OUTPUT_BITS,
+    TREE,
+    FloatArray,
+    Problem,
+    Scratch,
+)
 from seada.mapper.tile_kernel import (
     drop_nothing,
     join_axis,
@@ -20,24 +29,27 @@ from seada.model.jit import kernel
 
 
 @kernel
-def charge_link(p: Problem, s: int, hops_in: float, hops_out: float, bits: float, w: Scratch) -> None:
-    """Energy and bits of one fanout whose outermost axis is slot `s`."""
-    fanout = p.slot_owner[s]
-    hops = hops_in if p.mesh[fanout] > 0 else hops_out
-    w.energy += hops * bits * p.hop_energy[fanout]
-    w.link_bits[fanout] += hops_out * bits / w.active[s]
-
-
-@kernel
 def is_outermost_axis(p: Problem, s: int) -> bool:
     """Whether slot `s` is the outermost axis of its fanout."""
     return s == 0 or p.slot_spatial[s - 1] == 0 or p.slot_owner[s - 1] != p.slot_owner[s]
 
 
 @kernel
-def has_link_cost(p: Problem, s: int) -> bool:
-    """Whether traffic through the fanout of slot `s` costs energy or time."""
+def charge_link(p: Problem, s: int, hops_in: float, hops_out: float, bits: float, w: Scratch) -> None:
+    """Energy and bits of one fanout whose outermost axis is slot `s`; of a tree, or of the branches there."""
     fanout = p.slot_owner[s]
+    hops = hops_out if p.topology[fanout] == BUS else hops_in
+    w.energy += hops * bits * p.hop_energy[fanout]
+    if is_outermost_axis(p, s):
+        w.link_bits[fanout] += hops_out * bits / w.active[s]
+
+
+@kernel
+def charges_link(p: Problem, s: int) -> bool:
+    """Whether traffic past the axis of slot `s` costs: past all axes of a fanout, of a tree past each."""
+    fanout = p.slot_owner[s]
+    if p.topology[fanout] != TREE and not is_outermost_axis(p, s):
+        return False
     return bool(p.hop_energy[fanout] > 0 or p.link_rate[fanout] > 0)
 
 
@@ -84,7 +96,7 @@ def read_for_fills(p: Problem, tables: FloatArray, role: int, parent: int, child
         if p.slot_spatial[s] == 0:
             continue
         join_axis(p, s, bottom, role, w)
-        if is_outermost_axis(p, s) and has_link_cost(p, s):
+        if charges_link(p, s):
             outside = summed_tiles(p, tables, role, w) * positions(p, w, role, True)
             charge_link(p, s, inside, outside, link_bits(p, role), w)
             inside = outside
@@ -118,7 +130,7 @@ def read_for_macs(p: Problem, tables: FloatArray, role: int, parent: int, w: Scr
         if p.slot_spatial[s] == 0:
             continue
         join_axis(p, s, bottom, role, w)
-        if is_outermost_axis(p, s) and has_link_cost(p, s):
+        if charges_link(p, s):
             outside = positions(p, w, role, False) * largest_tile(p, tables, role, w) * w.spread
             charge_link(p, s, inside, outside, bits, w)
             inside = outside
@@ -148,7 +160,7 @@ def add_on_the_way(p: Problem, bottom: int, top: int, outputs: float, bits: floa
         join_axis(p, s, bottom, OUTPUT, w)
         sums = outputs * positions(p, w, OUTPUT, True)
         w.energy += (before - sums) * p.bits[ACCUMULATOR_BITS] * p.addition_energy[fanout]
-        if is_outermost_axis(p, s) and has_link_cost(p, s):
+        if charges_link(p, s):
             charge_link(p, s, leaving, sums, bits, w)
             leaving = sums
     return sums

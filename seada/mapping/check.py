@@ -4,7 +4,8 @@
 - The outermost keep of each operand is in the outermost memory, above all loops; the keeps
   of one operand follow the order of the memories, each memory once, and respect ``must`` and ``never``.
 - Spatial loops of a fanout stand below the keeps of the memories outside it and above those inside it, in
-  the order of the fanouts; their trips fit on the axis, which must allow the dimension.
+  the order of the fanouts; their trips fit on the axis, which must allow the dimension. On a tree they
+  follow the order of its axes.
 - Where partial sums of one element arrive from several instances that the fanout does not add up, the
   memory that they arrive at must accumulate.
 - Every memory holds all its tiles, all buffers counted, in whole words (see `seada.mapping.capacity`).
@@ -137,6 +138,7 @@ def _keep_rules(setup: Setup, role: str, kept: set[str]) -> Iterator[Violation]:
 def _spatial(nest: Nest) -> Iterator[Violation]:
     """Place, order, dimensions and trips of spatial loops."""
     used: dict[tuple[int, str], int] = {}
+    furthest: dict[int, int] = {}
     deepest = -1
     for placed, index, axis in nest.spatial:
         fanout = nest.fanout(index)
@@ -145,6 +147,11 @@ def _spatial(nest: Nest) -> Iterator[Violation]:
             need = f"above the loops of {nest.fanout(deepest).name}"
             yield Violation("order of fanouts", where, f"loop over {placed.loop.dim}", need, "below them")
         deepest = max(deepest, index)
+        number = [name for name, _ in fanout.axes].index(axis)
+        if fanout.topology == "tree" and number < furthest.get(index, 0):
+            need = f"above those of {fanout.name}.{fanout.axes[furthest[index]][0]}, as the tree branches"
+            yield Violation("order of axes", where, f"loop over {placed.loop.dim}", need, "below them")
+        furthest[index] = max(number, furthest.get(index, 0))
         yield from _order_with_keeps(nest, placed, index, where)
         allowed = fanout.dims[[name for name, _ in fanout.axes].index(axis)]
         if allowed is not None and placed.loop.dim not in allowed and placed.moves:

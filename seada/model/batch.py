@@ -32,6 +32,7 @@ _OF_ORDER = {
     "order of fanouts",
     "place of spatial loop",
     "dimension of axis",
+    "order of axes",
 }
 """Rules that the order of loops and keeps breaks, whatever the steps."""
 
@@ -179,8 +180,10 @@ def _program(layer: Layer, setup: Setup, mapping: Mapping) -> Program:
         program.dim[place] = dims[node.dim]
         if node.on is not None:
             program.axis[place] = numbers[node.on]
-            name = node.on.split(".")[0]
-            program.fanout[place] = next(f for f, fanout in enumerate(fanouts) if fanout.name == name)
+            name, axis = node.on.split(".")
+            f, fanout = next((f, fanout) for f, fanout in enumerate(fanouts) if fanout.name == name)
+            program.fanout[place] = f
+            program.axis_of_fanout[place] = [name for name, _ in fanout.axes].index(axis)
     for name, d in dims.items():
         program.is_reduction[d] = name in layer.reduction_dims
     _prices(program, setup, fanouts)

@@ -20,6 +20,7 @@ _FIELDS: list[tuple[str, Any, tuple[int, ...]]] = [
     ("dim", np.int64, (NODES,)),  # of a loop
     ("axis", np.int64, (NODES,)),  # of a spatial loop, numbered over all fanouts
     ("fanout", np.int64, (NODES,)),  # of a spatial loop
+    ("axis_of_fanout", np.int64, (NODES,)),  # of a spatial loop, numbered within its fanout
     ("operand", np.int64, (NODES,)),  # of a keep
     ("memory", np.int64, (NODES,)),  # of a keep
     ("axis_size", np.int64, (AXES_OF_FANOUTS,)),

@@ -131,6 +131,7 @@ def flatten(layer: Layer, setup: Setup, mapping: Mapping) -> NestRecord:
     index = {name: d for d, (name, _) in enumerate(layer.dims)}
     values = _loop_fields(layer, nest, index, len(_fanouts(setup)))
     values |= _keep_fields(layer, setup, nest, index)
+    values["branch_slot"] = _branch_slots(setup, nest)
     values["step_radix"] = _step_radix(layer, nest, record.border, index, bool(values["uneven_sums"]))
     for name, value in values.items():
         _store(record, name, value)
@@ -280,6 +281,29 @@ def _format_fields(layer: Layer, setup: Setup) -> dict[str, Ints | int]:
     }
 
 
+def _branches(fanout: Fanout) -> int:
+    """Levels at which the links of a fanout are counted."""
+    return {"bus": 0, "mesh": 1, "tree": len(fanout.axes)}[fanout.topology]
+
+
+def _branch_slots(setup: Setup, nest: _Nest) -> Ints:
+    """Per fanout and level of its links, how many slots are outside the instances there."""
+    fanouts = _fanouts(setup)
+    slots = np.zeros((len(fanouts), max([1, *map(_branches, fanouts)])), np.int64)
+    for f, fanout in enumerate(fanouts):
+        names = [axis for axis, _ in fanout.axes]
+        own = [names.index(_axis_of(loop)) for loop, owner, _ in nest.slots if owner == f]
+        first = sum(owner < f for _, owner, _ in nest.slots)
+        levels = _branches(fanout)
+        for i in range(levels):
+            slots[f, i] = first + sum(axis <= i or i == levels - 1 for axis in own)
+    return slots
+
+
+def _axis_of(loop: Loop) -> str:
+    return str(loop.on).split(".")[1]
+
+
 def _hardware_fields(setup: Setup) -> dict[str, Ints | int]:
     _, ticks, per_word, memory_ports, fanout_ports = _hardware(setup)
     fanouts, memories = _fanouts(setup), setup.arch.memories
@@ -297,7 +321,7 @@ def _hardware_fields(setup: Setup) -> dict[str, Ints | int]:
         "read_port": _array([read for read, _ in memory_ports]),
         "write_port": _array([write for _, write in memory_ports]),
         "link_port": _array(fanout_ports),
-        "link_is_mesh": _array([f.topology == "mesh" for f in fanouts]),
+        "branches": _array([_branches(f) for f in fanouts]),
         "lanes_fanout": len(setup.arch.fanouts),
         "port_ticks": _array(per_word),
         "ticks_per_cycle": ticks,

@@ -58,6 +58,7 @@ def lay_out(nest: Nest, program: Program, steps: Ints) -> bool:
             nest.slot_dim[slots] = d
             nest.slot_trips[slots] = trips
             nest.slot_fanout[slots] = program.fanout[node]
+            nest.slot_axis[slots] = program.axis_of_fanout[node]
             slots += 1
         else:
             temporal += 1
@@ -100,6 +101,9 @@ def close_nest(nest: Nest, program: Program) -> None:
         for s in range(nest.slots):
             count += nest.slot_fanout[s] < f
         nest.first_slot[f] = count
+    for f in range(nest.fanouts):
+        for i in range(nest.branches[f]):
+            nest.branch_slot[f, i] = branch_slot(nest, f, i)
     nest.uneven_sums = 0
     for s in range(nest.slots):
         d = nest.slot_dim[s]
@@ -119,6 +123,17 @@ def close_nest(nest: Nest, program: Program) -> None:
         for k in range(1, level):
             nest.last_change = max(nest.last_change, nest.changes_at[o, k])
     number_levels(nest, program)
+
+
+@kernel
+def branch_slot(nest: Nest, f: int, branch: int) -> int:
+    """Slots outside the instances at one level of branches of a fanout."""
+    if branch == nest.branches[f] - 1:
+        return int(nest.first_slot[f + 1])
+    slot = nest.first_slot[f]
+    while slot < nest.first_slot[f + 1] and nest.slot_axis[slot] <= branch:
+        slot += 1
+    return int(slot)
 
 
 @kernel

@@ -141,11 +141,12 @@ def input_transfer(
         if boundary != above:
             parents, _ = tile_lists(nest, o, level, boundary, j, after, before, padding, work, space)
             root_elements, root_most = moved(work.parents, parents, whole)
-        hops = root_elements
-        if nest.link_is_mesh[f]:
-            boundary = nest.first_slot[f + 1]
+        hops = root_elements if nest.branches[f] == 0 else 0
+        for i in range(nest.branches[f]):
+            boundary = nest.branch_slot[f, i]
             parents, _ = tile_lists(nest, o, level, boundary, j, after, before, padding, work, space)
-            hops, _ = moved(work.parents, parents, whole)
+            passing, _ = moved(work.parents, parents, whole)
+            hops += passing
         links[f, 0] += times * hops
         links[f, 1] += times * stored_bits(nest, o, scaled, hops)
         links[f, 3] = max(links[f, 3], stored_bits(nest, o, scaled, root_most))

@@ -118,7 +118,7 @@ def add_drain(
     amounts[2] += times * words
     amounts[16] = max(amounts[16], words)
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts_above[OUTPUT, level]):
-        hops = elements * (flow[4 + 4 * f] if nest.link_is_mesh[f] else flow[3 + 4 * f])
+        hops = elements * flow[(4 if nest.branches[f] > 0 else 3) + 4 * f]
         links[f, 0] += times * hops
         links[f, 1] += times * hops * bits
         links[f, 2] += times * elements * flow[5 + 4 * f]
@@ -161,8 +161,9 @@ def add_fill(nest: Nest, level: int, elements: int, times: int, amounts: Ints, l
     amounts[2] += times * words
     amounts[12] = max(amounts[12], words)
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts_above[OUTPUT, level]):
-        links[f, 0] += times * elements
-        links[f, 1] += times * elements * bits
+        hops = elements * max(1, nest.branches[f])
+        links[f, 0] += times * hops
+        links[f, 1] += times * hops * bits
         if nest.first_slot[f] == nest.slots_above[OUTPUT, level - 1]:
             links[f, 3] = max(links[f, 3], elements * bits)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seada.model.jit import kernel
 from seada.model.kernel_chain import interval
 from seada.model.kernel_regular_axis import active, add_one, multiply_list, start_list
-from seada.model.kernel_regular_moves import sharers
+from seada.model.kernel_regular_moves import link_slot, sharers
 from seada.model.kernel_regular_states import LAST_ONE, ZERO
 from seada.model.kernel_words import words_of
 from seada.model.nest_arrays import COMPLETE, OUTPUT, Nest
@@ -206,7 +206,9 @@ def count_input_macs(nest: Nest, o: int, work: Regular) -> None:
         counts[1] += elements * copies * bits
         counts[2] += words_of(nest, memory, elements, bits) * copies
     for f in range(nest.fanouts_above[o, level - 1], nest.fanouts):
-        hops = total_through(nest, o, nest.first_slot[f + (1 if nest.link_is_mesh[f] else 0)], work)
+        hops = 0
+        for i in range(max(1, nest.branches[f])):
+            hops += total_through(nest, o, link_slot(nest, f, i), work)
         work.link_counts[o, f, 0] += hops
         work.link_counts[o, f, 1] += hops * bits
 
@@ -292,12 +294,13 @@ def count_output_links(nest: Nest, level: int, low: int, work: Regular) -> None:
     for f in range(nest.fanouts_above[OUTPUT, level - 1], nest.fanouts):
         outside = total_through(nest, OUTPUT, nest.first_slot[f], work)
         inside = total_through(nest, OUTPUT, nest.first_slot[f + 1], work)
-        split = nest.first_slot[f + 1 if nest.link_is_mesh[f] else f]
-        hops = inside if nest.link_is_mesh[f] else outside
-        links[f, 0] += hops
-        links[f, 1] += hops * wide
-        if saved != 0:
-            links[f, 1] -= last_through(nest, split, work) * saved
+        for i in range(max(1, nest.branches[f])):
+            split = link_slot(nest, f, i)
+            hops = total_through(nest, OUTPUT, split, work)
+            links[f, 0] += hops
+            links[f, 1] += hops * wide
+            if saved != 0:
+                links[f, 1] -= last_through(nest, split, work) * saved
         links[f, 2] += inside - outside
 
 

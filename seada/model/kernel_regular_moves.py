@@ -47,6 +47,12 @@ def sharers(nest: Nest, first: int, stop: int) -> int:
 
 
 @kernel
+def link_slot(nest: Nest, f: int, branch: int) -> int:
+    """Slots outside the instances at which the links of a fanout are counted, at one level of branches."""
+    return int(nest.first_slot[f] if nest.branches[f] == 0 else nest.branch_slot[f, branch])
+
+
+@kernel
 def fill_of_inputs(
     nest: Nest, o: int, level: int, low: int, split: int, j: int, first: bool, work: Regular, space: Ints
 ) -> tuple[int, int]:
@@ -112,12 +118,13 @@ def input_move(nest: Nest, o: int, level: int, j: int, first: bool, work: Regula
     amounts[12] = amounts[2]
     children(nest, o, level, low, first, work)
     for f in range(nest.fanouts_above[o, parent], nest.fanouts_above[o, level]):
-        split = nest.first_slot[f]
-        hops = elements
-        if nest.link_is_mesh[f]:
-            split = nest.first_slot[f + 1]
-        if split > low:
-            hops, _ = fill_of_inputs(nest, o, level, low, split, j, first, work, space)
+        hops = 0
+        for i in range(max(1, nest.branches[f])):
+            split = link_slot(nest, f, i)
+            passing = elements
+            if split > low:
+                passing, _ = fill_of_inputs(nest, o, level, low, split, j, first, work, space)
+            hops += passing
         links[f, 0] = hops * parents
         links[f, 1] = tile_bits(nest, o, hops * parents)
         links[f, 3] = amounts[1]
@@ -241,9 +248,12 @@ def output_move(nest: Nest, level: int, j: int, final: bool, done: bool, due: bo
     for f in range(nest.fanouts_above[OUTPUT, parent], nest.fanouts_above[OUTPUT, level]):
         before = sharers(nest, low, nest.first_slot[f])
         here = sharers(nest, nest.first_slot[f], nest.first_slot[f + 1])
-        hops = drained * (before * here if nest.link_is_mesh[f] else before)
-        links[f, 0] = (hops + filled) * parents
-        links[f, 1] = tile_bits(nest, kind, hops * parents) + filled * accumulator * parents
+        hops = 0
+        for i in range(max(1, nest.branches[f])):
+            hops += drained * sharers(nest, low, link_slot(nest, f, i))
+        back = filled * max(1, nest.branches[f])
+        links[f, 0] = (hops + back) * parents
+        links[f, 1] = tile_bits(nest, kind, hops * parents) + back * accumulator * parents
         links[f, 2] = drained * before * (here - 1) * parents
         links[f, 3] = filled * accumulator
         links[f, 4] = amounts[4]

@@ -101,33 +101,46 @@ def gather(nest: Nest, parent: int, level: int, present: Ints, flow: Ints) -> No
 
     `present` holds 1 per reduction coordinate with a sum (and is used up). `flow` receives: 0 senders, 1 sums
     left at the parent, 2 whether a fanout that does not reduce separates some of them; then four numbers a
-    fanout: sums that leave it outward, sums that enter it from inside, additions, sums that leave its first
-    instance.
+    fanout: sums that leave it outward, sums that enter a level of its branches from inside, additions, sums
+    that leave its first instance.
     """
     total = reduction_slots(nest, nest.slots_above[OUTPUT, parent], nest.slots_above[OUTPUT, level])
     flow[:] = 0
     for code in range(total):
         flow[0] += present[code]
     for f in range(nest.fanouts_above[OUTPUT, level] - 1, nest.fanouts_above[OUTPUT, parent] - 1, -1):
-        width = reduction_slots(nest, nest.first_slot[f], nest.first_slot[f + 1])
-        total //= width
+        stop = nest.first_slot[f + 1]
+        for branch in range(max(1, nest.branches[f]) - 1, -1, -1):
+            start = nest.branch_slot[f, branch - 1] if branch > 0 else nest.first_slot[f]
+            total = gather_branch(nest, f, start, stop, total, present, flow)
+            stop = start
         for prefix in range(total):
-            arriving = 0
-            places = 0
-            for x in range(width):
-                arriving += present[prefix * width + x]
-                places += min(1, present[prefix * width + x])
-            flow[4 + 4 * f] += arriving
-            if nest.joins[OUTPUT, f]:
-                flow[5 + 4 * f] += max(0, arriving - 1)
-                arriving = min(1, arriving)
-            elif places > 1:
-                flow[2] = 1
-            flow[3 + 4 * f] += arriving
-            if prefix == 0:
-                flow[6 + 4 * f] = arriving
-            present[prefix] = arriving
+            flow[3 + 4 * f] += present[prefix]
+        flow[6 + 4 * f] = present[0]
     flow[1] = present[0]
+
+
+@kernel
+def gather_branch(nest: Nest, f: int, start: int, stop: int, total: int, present: Ints, flow: Ints) -> int:
+    """Move sums through one level of branches of a fanout: the slots `start..stop`; returns how many
+    coordinates are left of `total`.
+    """
+    width = reduction_slots(nest, start, stop)
+    total //= width
+    for prefix in range(total):
+        arriving = 0
+        places = 0
+        for x in range(width):
+            arriving += present[prefix * width + x]
+            places += min(1, present[prefix * width + x])
+        flow[4 + 4 * f] += arriving
+        if nest.joins[OUTPUT, f]:
+            flow[5 + 4 * f] += max(0, arriving - 1)
+            arriving = min(1, arriving)
+        elif places > 1:
+            flow[2] = 1
+        present[prefix] = arriving
+    return total
 
 
 @kernel

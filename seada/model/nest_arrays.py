@@ -34,6 +34,7 @@ DIMS, TEMPORAL, SLOTS, FANOUTS, LEVELS, MEMORIES, AXES, PORTS, TIMING, CHAIN = (
     24,
     32,
 )
+BRANCHES = 8
 ROWS, COLUMNS = 1024, 192
 RUNS = 2048
 REMEMBERED = 1024
@@ -88,7 +89,9 @@ _NEST_FIELDS: list[tuple[str, tuple[int, ...]]] = [
     ("read_port", (MEMORIES,)),  # -1 without a limit
     ("write_port", (MEMORIES,)),
     ("link_port", (FANOUTS,)),
-    ("link_is_mesh", (FANOUTS,)),
+    ("branches", (FANOUTS,)),  # levels at which the link is counted: 0 bus, 1 mesh, one per axis of a tree
+    ("branch_slot", (FANOUTS, BRANCHES)),  # slots outside the instances that a level counts
+    ("slot_axis", (SLOTS,)),  # of a slot's fanout
     ("lanes_fanout", ()),  # number of the lanes, or of fanouts if there are none
     ("first_slot", (FANOUTS + 1,)),  # slots of fanout f: first_slot[f] .. first_slot[f + 1]
     ("port_ticks", (PORTS,)),  # ticks per word (bit for a link)

@@ -82,18 +82,19 @@ class Inbound:
     def _cross(
         self, transfer: Transfer, crossing: Crossing, needs: dict[Coords, Copies], width: Width
     ) -> dict[Coords, Copies]:
-        roots: defaultdict[Coords, Copies] = defaultdict(frozenset)
         below: Counter[Coords] = Counter()
-        for coords, copies in needs.items():
-            outer, own = coords[: crossing.outer], coords[crossing.outer :]
-            below[outer] += len(copies)
-            if not crossing.fanout.multicast[self.role]:
-                copies = frozenset((own + stream, element) for stream, element in copies)
-            roots[outer] |= copies
-        for outer, root in roots.items():
+        for stage in crossing.stages:
+            joined: defaultdict[Coords, Copies] = defaultdict(frozenset)
+            for coords, copies in needs.items():
+                below[coords[: crossing.outer]] += len(copies)
+                if not crossing.fanout.multicast[self.role]:
+                    copies = frozenset((coords[stage:] + stream, element) for stream, element in copies)
+                joined[coords[:stage]] |= copies
+            needs = joined
+        for outer, root in needs.items():
             passing: Widths = Counter({width: len(root)})
             transfer.cross(crossing.index, outer, passing, Counter({width: below[outer]}))
-        return roots
+        return needs
 
     def _is_data(self, element: Element) -> bool:
         axes = self.space.layer.operands[self.role].axes

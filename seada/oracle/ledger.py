@@ -87,8 +87,8 @@ class Transfer:
             self.loads[self._port("write", memory)][instance] += words
 
     def cross(self, fanout: int, instance: Coords, root: Widths, below: Widths) -> None:
-        """Pass one instance of a fanout: through its root, and in sum to or from its coordinates."""
-        self.hops[fanout] += below if self.ledger.fanouts[fanout].topology == "mesh" else root
+        """Pass one instance of a fanout: through its root, and in sum through all branches below it."""
+        self.hops[fanout] += root if self.ledger.fanouts[fanout].topology == "bus" else below
         self.loads["link", fanout][instance] += _bits(root)
 
     def add(self, fanout: int, additions: int) -> None:

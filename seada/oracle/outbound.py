@@ -34,7 +34,7 @@ class Instance:
 
 @dataclass
 class Passage:
-    """Sums that pass one instance of a fanout: through its root, and in sum to its coordinates."""
+    """Sums that pass one instance of a fanout: through its root, and in sum through all branches below it."""
 
     fanout: int
     instance: Coords
@@ -194,7 +194,8 @@ class Outbound:
             for coords, moved in widths.items():
                 roots[coords[: crossing.outer]] += moved
             for outer, moved in roots.items():
-                transfer.cross(crossing.index, outer, moved, moved)
+                below = Counter({width: n * len(crossing.stages) for width, n in moved.items()})
+                transfer.cross(crossing.index, outer, moved, below)
             widths = roots
         for coords, moved in widths.items():
             transfer.read(parent.memory, coords[: parent.spatial], moved)
@@ -204,16 +205,19 @@ def _cross(
     transfer: Transfer, crossing: Crossing, parts: dict[Coords, Sums], passages: list[Passage]
 ) -> dict[Coords, Sums]:
     """Sums on their way out through a fanout, added there if it reduces (rule 11)."""
-    roots: defaultdict[Coords, Sums] = defaultdict(dict)
-    for coords, sums in parts.items():
-        root = roots[coords[: crossing.outer]]
-        for element, arriving in sums.items():
-            root.setdefault(element, []).extend(arriving)
-    for outer, root in roots.items():
-        below = sum(map(len, root.values()))
-        if crossing.fanout.reduces:
-            transfer.add(crossing.index, below - len(root))
-            for element, arriving in root.items():
-                root[element] = [sum(arriving)]
-        passages.append(Passage(crossing.index, outer, sum(map(len, root.values())), below))
-    return dict(roots)
+    below: Counter[Coords] = Counter()
+    for stage in crossing.stages:
+        joined: defaultdict[Coords, Sums] = defaultdict(dict)
+        for coords, sums in parts.items():
+            for element, arriving in sums.items():
+                joined[coords[:stage]].setdefault(element, []).extend(arriving)
+        for coords, sums in joined.items():
+            arrived = sum(map(len, sums.values()))
+            below[coords[: crossing.outer]] += arrived
+            if crossing.fanout.reduces:
+                transfer.add(crossing.index, arrived - len(sums))
+                joined[coords] = {element: [sum(arriving)] for element, arriving in sums.items()}
+        parts = dict(joined)
+    for outer, sums in parts.items():
+        passages.append(Passage(crossing.index, outer, sum(map(len, sums.values())), below[outer]))
+    return parts

@@ -43,12 +43,18 @@ class Held:
 
 @dataclass(frozen=True)
 class Crossing:
-    """A fanout and the coordinates that it adds: from `outer` to `inner` spatial loops."""
+    """A fanout and the coordinates that it adds: from `outer` to `inner` spatial loops.
+
+    Attributes
+    ----------
+    stages : spatial loops outside each junction on the way out, the root last; one but for a tree
+    """
 
     index: int
     fanout: Fanout
     outer: int
     inner: int
+    stages: tuple[int, ...]
 
 
 class Space:
@@ -95,8 +101,17 @@ class Space:
         for index, fanout in enumerate(fanouts):
             outer = self._outside(fanout.name)
             own = sum(_fanout_of(self.loops[i]) == fanout.name for i in self.spatial)
-            found.append(Crossing(index, fanout, outer, outer + own))
+            found.append(Crossing(index, fanout, outer, outer + own, self._stages(fanout, outer)))
         return found
+
+    def _stages(self, fanout: Fanout, outer: int) -> tuple[int, ...]:
+        """A tree branches axis by axis, in their order; any other fanout at its root alone."""
+        if fanout.topology != "tree":
+            return (outer,)
+        stages = [outer]
+        for axis, _ in fanout.axes[:-1]:
+            stages.append(stages[-1] + sum(self.loops[i].on == f"{fanout.name}.{axis}" for i in self.spatial))
+        return tuple(reversed(stages))
 
     def _between(self, parent: Held, child: Held | None) -> list[Crossing]:
         """Fanouts from a child keep (None: the MACs) out to its parent, innermost first."""
