@@ -70,6 +70,15 @@ def test_the_closed_form_counts_instances_outside_the_loops_of_an_inner_keep() -
     compare(problem)
 
 
+def test_sharers_that_idle_outside_a_change_of_their_tile_are_not_regular() -> None:
+    # The second instance has one of two passes over C; the outputs change within each pass.
+    layer = conv("c", outputs=[7], kernel=[1], K=1, C=5)
+    hardware = setup(memory("m0"), memory("m1"), fanout("f", 2), memory("m2"))
+    problem = (layer, hardware, nest("O@m0 I@m0 W@m0 O@m1 I@m1 W@m1 C:4@f.x C:3 W@m2 I@m2 Q:6 O@m2 Q:1 C:1"))
+    assert check(*problem) == []
+    compare(problem)
+
+
 def test_sharers_on_two_levels_equal_the_interpreter() -> None:
     layer = conv("c", outputs=[4], kernel=[4], K=1, C=2)
     hardware = setup(memory("m0"), fanout("f", 2), memory("m1"), plane("g"), memory("m2"))

@@ -101,11 +101,7 @@ def sums_keep_together(nest: Nest) -> bool:
             if nest.slot_dim[other] == d:
                 return False
         for c in range(nest.chain_length[d]):
-            index = nest.chain_index[d, c]
-            if nest.chain_is_slot[d, c]:
-                if index == s:
-                    break
-            elif index <= nest.changes_at[OUTPUT, level]:
+            if not nest.chain_is_slot[d, c] and nest.chain_index[d, c] <= nest.changes_at[OUTPUT, level]:
                 return False
     return True
 
