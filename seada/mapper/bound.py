@@ -80,7 +80,7 @@ def _touched(layer: Layer, axis: Axis) -> int:
     return int(np.count_nonzero((coordinates >= axis.offset) & (coordinates < axis.offset + axis.size)))
 
 
-def _macs_on_data(layer: Layer) -> int:
+def macs_on_data(layer: Layer) -> int:
     """MACs whose input is no padding."""
     macs = layer.macs
     for axis in layer.input.axes:
@@ -200,7 +200,7 @@ def _innermost_energy(
     memory, rest = problem.memories[number][1], problem.memories[home][1]
     touched, bits = problem.touched[role], problem.bits[role]
     # MACs on padding read nothing where the innermost keep is the home.
-    macs = _macs_on_data(problem.layer) if role == INPUT and number == home else problem.layer.macs
+    macs = macs_on_data(problem.layer) if role == INPUT and number == home else problem.layer.macs
     per_element = _words_per_element(memory, bits)
     accesses: NDArray[np.float64] = macs / split.sharing[number, role]
     words: NDArray[np.float64] = np.maximum(accesses * per_element, macs / split.parallel[number])

@@ -1,7 +1,7 @@
 """The lattice of tile sizes of a layer, and what one visit of every tile moves.
 
-A *node* of the lattice is one tile size per dimension, each a divisor of its extent. Nodes are numbered in mixed
-radix, the last dimension fastest, sizes ascending. Everything that the proof charges is a table over nodes.
+A *node* of the lattice is one tile size per dimension, each a divisor of its extent. Nodes are numbered in
+mixed radix, the last dimension fastest, sizes ascending. All that the proof charges is a table over nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from seada.mapper.problem import SearchSpace
 from seada.mapper.problem_kernel import INPUT, OUTPUT, TABLE_LARGEST, TABLE_SUM
-from seada.workload.layer import ROLES
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -179,7 +178,8 @@ def _steps(space: SearchSpace, a: int) -> tuple[int, int]:
 
 def _distinct(first: Ints, second: Ints, a: int, b: int) -> Ints:
     """Distinct ``a * i + b * j`` (see `seada.mapper.window_kernel.distinct`)."""
-    return first * second - np.maximum(0, first - b) * np.maximum(0, second - a)
+    result: Ints = first * second - np.maximum(0, first - b) * np.maximum(0, second - a)
+    return result
 
 
 def _whole(p: object, m: int, elements: Floats, bits: float) -> Floats:
@@ -218,7 +218,7 @@ class Unrolling:
 
 
 def unrollings(space: SearchSpace, first: int, last: int) -> Unrolling:
-    """All distinct products of trips that the spatial slots `first` <= slot < `last` allow, in whole parts."""
+    """All distinct products of trips that the spatial slots `first` <= slot < `last` allow."""
     p, dims = space.problem, len(space.dims)
     ways: dict[tuple[int, ...], list[tuple[int, tuple[int, ...]]]] = {(1,) * dims: []}
     for s in range(first, last):
@@ -233,9 +233,9 @@ def unrollings(space: SearchSpace, first: int, last: int) -> Unrolling:
     for number, slots in enumerate(ways.values()):
         for s, way in slots:
             per_slot[number, s] = way
-    order = sorted(range(len(ways)), key=lambda i: (-math.prod(list(ways)[i]), list(ways)[i]))
-    trips = np.array(list(ways), np.int64).reshape(len(ways), dims)
-    return Unrolling(trips[order], per_slot[order])
+    table = np.array(list(ways), np.int64).reshape(len(ways), dims)
+    order = sorted(range(len(ways)), key=lambda i: (-int(table[i].prod()), table[i].tolist()))
+    return Unrolling(table[order], per_slot[order])
 
 
 def _axis_ways(space: SearchSpace, s: int) -> list[tuple[int, ...]]:
@@ -247,10 +247,5 @@ def _axis_ways(space: SearchSpace, s: int) -> list[tuple[int, ...]]:
         options = [1] if not p.allowed[s, d] else divisors(extent)
         if fixed:
             options = [min(fixed, extent)]
-        ways = [
-            (*way, t) for way in ways for t in options if math.prod(way) * t <= int(p.slot_size[s])
-        ]
+        ways = [(*way, t) for way in ways for t in options if math.prod(way) * t <= int(p.slot_size[s])]
     return ways
-
-
-__all__ = ["COMPLETE", "PARTIAL", "ROLES", "Lattice", "Moves", "Unrolling", "build_lattice", "build_moves"]

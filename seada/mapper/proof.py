@@ -1,17 +1,32 @@
-"""From a search space to the tables of the branch and bound, and from its leaves back to candidates."""
+"""From a search space to the tables of the branch and bound, and from its leaves back to candidates.
+
+The tables cover the *perfect* tilings of the space: every tile divides the next outer one. `map_layer`
+searches more than these (remainders), so that its own bound stays the one of `seada.mapper.bound`; what is proven here
+is the optimum without remainders. Bounds hold where fanouts stand between the last two memories or next to the
+MACs; a bypass across a further fanout may save partly filled words that the tables still count.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from itertools import product
+from dataclasses import dataclass, field
+from itertools import pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.mapper.bound import _macs_on_data, touched_elements
+from seada.mapper.bound import macs_on_data, touched_elements
 from seada.mapper.genome import Genome
-from seada.mapper.lattice import COMPLETE, PARTIAL, Lattice, Moves, Unrolling, build_lattice, build_moves, unrollings
+from seada.mapper.lattice import (
+    COMPLETE,
+    PARTIAL,
+    Lattice,
+    Moves,
+    Unrolling,
+    build_lattice,
+    build_moves,
+    unrollings,
+)
 from seada.mapper.lattice_kernel import least_inside, least_unrolled, quotients
 from seada.mapper.objective import Objective
 from seada.mapper.problem import SearchSpace
@@ -25,7 +40,7 @@ ROLE_COUNT = 3
 
 @dataclass
 class Tables:
-    """Everything that the tables of one layer are made of."""
+    """Everything that the tables of one layer are made of; `inside` is filled as it is asked for."""
 
     space: SearchSpace
     lattice: Lattice
@@ -33,6 +48,7 @@ class Tables:
     ways: list[Unrolling]
     read: Floats
     write: Floats
+    inside: dict[int, Ints] = field(default_factory=dict)
 
     @property
     def memories(self) -> int:
@@ -52,7 +68,7 @@ def _ways(space: SearchSpace) -> list[Unrolling]:
     p = space.problem
     slots = [int(s) for s in p.memory_slot[: int(p.memories)]] + [len(space.slots)]
     return [unrollings(space, 0, 0)] + [
-        unrollings(space, before + 1, after) for before, after in zip(slots, slots[1:], strict=False)
+        unrollings(space, before + 1, after) for before, after in pairwise(slots)
     ]
 
 
@@ -121,7 +137,8 @@ def build_tree(tables: Tables, objective: Objective) -> Tree:
         windows=windows,
         steps=steps,
         macs=np.array(
-            [macs, _macs_on_data(layer) / macs, 1.0, touched_elements(layer, layer.operands[OUTPUT])], np.float64
+            [macs, macs_on_data(layer) / macs, 1.0, touched_elements(layer, layer.operands[OUTPUT])],
+            np.float64,
         ),
         bits=p.bits.astype(np.float64),
         word_bits=p.word_bits[:memories].astype(np.float64),
@@ -174,7 +191,7 @@ def _shares(space: SearchSpace) -> Ints:
 
 
 def _most_parallel(tables: Tables) -> Floats:
-    """Most MACs at once below a tile of each level: over its ways that divide the tile, and all inner ones."""
+    """Most MACs at once below a tile of each level, over the ways that divide it."""
     lattice, memories = tables.lattice, tables.memories
     most = np.ones((memories + 1, lattice.nodes))
     inner = np.ones(lattice.nodes)
@@ -251,8 +268,8 @@ def _macs_per_way(tables: Tables, tree: Tree, parent: Parents, level: int) -> Fl
 def _left_of(
     tables: Tables, tree: Tree, level: int, parent: Parents, below: dict[Parents, Floats]
 ) -> tuple[Floats, Floats]:
-    """Least still needed below every tile of one instance above `level`, (variants, criteria, nodes); and below
-    the loops there without the transfers into the level, (masks, criteria, nodes).
+    """Least still needed below every tile of one instance above `level`, (variants, criteria, nodes); and
+    below the loops there without the transfers into the level, (masks, criteria, nodes).
     """
     lattice, criteria = tables.lattice, tables.read.shape[1]
     result = np.full((VARIANTS, criteria, lattice.nodes), np.inf)
@@ -289,7 +306,14 @@ def _reads_of(
 
 
 def _add_variant(
-    tables: Tables, tree: Tree, level: int, mask: Ints, inner: Floats, extra: Floats, reads: Reads, result: Floats
+    tables: Tables,
+    tree: Tree,
+    level: int,
+    mask: Ints,
+    inner: Floats,
+    extra: Floats,
+    reads: Reads,
+    result: Floats,
 ) -> None:
     """Lower `result` to what one choice of keeps and one variant of the next level need."""
     lattice, shape = tables.lattice, result.shape[1:]
@@ -322,8 +346,8 @@ def _irrelevant_counts(tree: Tree, role: int) -> Floats:
 def _reads_moving(
     tables: Tables, tree: Tree, level: int, role: int, parent: int, spread_from: int
 ) -> tuple[Floats, Floats]:
-    """Cost at the parent (and of returns at the child) per node: by the tile below the loops if its irrelevant
-    loops bring it back, by the tile above them if it rests.
+    """Cost at the parent (and of returns at the child) per node: by the tile below the loops if its
+    irrelevant loops bring it back, by the tile above them if it rests.
     """
     spread = 1.0
     for outer in range(min(parent, spread_from) + 1, level):
@@ -352,7 +376,7 @@ def _reads_moving(
 def _unrolled(
     tables: Tables, tree: Tree, level: int, mask: Ints, charged: list[int], below: Floats, extra: Floats
 ) -> Floats:
-    """Per tile below the loops: least over its unrollings of the writes of `charged` operands and what follows."""
+    """Per tile below the loops: least over its unrollings of what `charged` operands write, and the rest."""
     lattice = tables.lattice
     values = np.broadcast_to(below, (below.shape[0], lattice.nodes)).copy()
     for role in charged:
@@ -384,19 +408,14 @@ def _may_fit(tables: Tables, tree: Tree, level: int, mask: Ints) -> NDArray[np.b
     return words <= size
 
 
-_CACHE: dict[tuple[int, int], Ints] = {}
-
-
 def _inside(tables: Tables, level: int) -> Ints:
     """The tile that each way of unrolling a level leaves of every tile."""
-    known = _CACHE.get((id(tables), level))
-    if known is None:
+    if level not in tables.inside:
         lattice = tables.lattice
-        known = quotients(
+        tables.inside[level] = quotients(
             tables.ways[level].trips, lattice.sizes, lattice.counts, lattice.strides, lattice.nodes
         )
-        _CACHE[id(tables), level] = known
-    return known
+    return tables.inside[level]
 
 
 def new_path(tree: Tree) -> Path:

@@ -1,8 +1,9 @@
 """Branch and bound over nested tiles: every mapping whose lower bound stays below a threshold.
 
-Levels run from the outermost memory inwards. A level chooses which operands the next memory keeps, the tile below
-the loops in between (`U`), their order, and how the fanouts spread that tile over instances (`E` is what one of
-them gets). What the levels chosen so far move is known; what is left is bounded from below by tables.
+Levels run from the outermost memory inwards. A level chooses which operands the next memory keeps, the tile
+below the loops in between (`U`), their order, and how the fanouts spread that tile over instances (`E` is
+what one of them gets). What the levels chosen so far move is known; what is left is bounded from below by
+tables.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ def state_of(parent: Ints, memories: int) -> int:
 def visits_below(t: Tree, role: int, outer: int, inner: int, order: int, before: float) -> float:
     """How often irrelevant loops bring back what the operand's tile holds, below the loops of one memory.
 
-    Loops run from tile `outer` to tile `inner`. `before` is the number above them: nothing is added if no loop
-    moves the tile.
+    Loops run from tile `outer` to tile `inner`. `before` is the number above them: nothing is added if no
+    loop moves the tile.
     """
     tiles = t.tiles
     count = 1.0
@@ -194,7 +195,7 @@ def charge_macs(
     Parameters
     ----------
     lanes : (dims,) trips of the unrolling next to the MACs
-    joined, apart : (3,) instances outside of the lanes and below the keep that share an element, and all of them
+    joined, apart : (3,) instances between keep and lanes that share an element, and all of them
     overlap : most MACs of overlapping windows that share an input element at one step
     """
     steps = t.macs[0]
@@ -225,7 +226,9 @@ def charge_macs(
 
 
 @kernel
-def macs_by_way(t: Tree, parent: Ints, ways: Ints, level: int, joined: Floats, apart: Floats, lanes: Ints) -> Floats:
+def macs_by_way(
+    t: Tree, parent: Ints, ways: Ints, level: int, joined: Floats, apart: Floats, lanes: Ints
+) -> Floats:
     """Least that the MACs cost for each way of unrolling the level outside of the lanes, (ways, criteria).
 
     `joined` and `apart` are of the levels outside of it.
@@ -252,8 +255,12 @@ def macs_by_way(t: Tree, parent: Ints, ways: Ints, level: int, joined: Floats, a
                 second = min(t.extents[t.windows[k, 1]], all_near[INPUT] * lane_count)
                 if apart[INPUT] == 1.0:
                     outside = parent[INPUT] < level
-                    first = float(lanes[lane, t.windows[k, 0]] * (ways[way, t.windows[k, 0]] if outside else 1))
-                    second = float(lanes[lane, t.windows[k, 1]] * (ways[way, t.windows[k, 1]] if outside else 1))
+                    first = float(
+                        lanes[lane, t.windows[k, 0]] * (ways[way, t.windows[k, 0]] if outside else 1)
+                    )
+                    second = float(
+                        lanes[lane, t.windows[k, 1]] * (ways[way, t.windows[k, 1]] if outside else 1)
+                    )
                 overlap *= first * second / (first + second - 1.0)
             spent[:] = 0.0
             charge_macs(t, parent, lanes[lane], near, all_near, overlap, spent)
@@ -389,8 +396,12 @@ def descend(t: Tree, path: Path, level: int, threshold: float, leaves: Ints, bou
             for order in range(len(t.orders)):
                 slide = slides_along(t, outer, tile, order)
                 for role in range(3):
-                    seen[kinds, role] = visits_below(t, role, outer, tile, order, path.visits[level - 1, role])
-                seen[kinds, 3] = slide if slide >= 0 and t.slid[slide, 0, tile] != t.words[INPUT, 0, tile] else -1
+                    seen[kinds, role] = visits_below(
+                        t, role, outer, tile, order, path.visits[level - 1, role]
+                    )
+                seen[kinds, 3] = (
+                    slide if slide >= 0 and t.slid[slide, 0, tile] != t.words[INPUT, 0, tile] else -1
+                )
                 known = False
                 for other in range(kinds):
                     same = True
@@ -456,7 +467,14 @@ def descend(t: Tree, path: Path, level: int, threshold: float, leaves: Ints, bou
                                 path.spent[level],
                             )
                             charge_writes(
-                                t, role, level, inner, run, path.visits[level, role], spread, path.spent[level]
+                                t,
+                                role,
+                                level,
+                                inner,
+                                run,
+                                path.visits[level, role],
+                                spread,
+                                path.spent[level],
                             )
                             path.spread[level, role] = 1.0
                         else:
