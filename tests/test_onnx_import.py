@@ -21,6 +21,7 @@ from seada.workload.network import Network, VectorWork
 
 onnx = pytest.importorskip("onnx")
 from onnx import TensorProto, helper, numpy_helper  # noqa: E402
+from onnx.reference import ReferenceEvaluator  # noqa: E402
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
 LIGHT_NAMES = (
@@ -172,7 +173,7 @@ def test_convolutions_in_all_shapes(tmp_path_factory: pytest.TempPathFactory, da
     node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
     model = _model([node], {"x": shape}, {"y": None}, {"w": weight})
     network = _load(model, tmp_path_factory.mktemp("conv"))
-    expected = onnx.reference.ReferenceEvaluator(model).run(None, {"x": np.ones(shape, np.float32)})[0]
+    expected = ReferenceEvaluator(model).run(None, {"x": np.ones(shape, np.float32)})[0]
     layer = network.layers["Conv_0"]
     assert network.tensors["y"].shape == expected.shape
     assert layer.macs == expected.size * inputs * prod(kernel)

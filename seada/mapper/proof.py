@@ -1,9 +1,10 @@
 """From a search space to the tables of the branch and bound, and from its leaves back to candidates.
 
 The tables cover the *perfect* tilings of the space: every tile divides the next outer one. `map_layer`
-searches more than these (remainders), so that its own bound stays the one of `seada.mapper.bound`; what is proven here
-is the optimum without remainders. Bounds hold where fanouts stand between the last two memories or next to the
-MACs; a bypass across a further fanout may save partly filled words that the tables still count.
+searches more than these (remainders), so that its own bound stays the one of `seada.mapper.bound`.
+
+What is proven here is the optimum without remainders. Bounds hold where fanouts stand between the last two
+memories or next to the MACs; a bypass across another fanout may save part-filled words that the tables count.
 """
 
 from __future__ import annotations
