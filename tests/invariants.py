@@ -30,7 +30,7 @@ def check_macs(problem: Problem) -> None:
     assert layer.macs == prod(extent for _, extent in layer.dims)
     assert counts.mode_steps <= layer.macs <= counts.mode_steps * setup.mode.lanes
     assert counts.compute_steps <= counts.mode_steps
-    assert layer.macs <= counts.compute_steps * prod(_spatial_trips(layer, mapping))
+    assert layer.macs <= counts.compute_steps * prod(spatial_trips(layer, mapping))
 
 
 def check_conservation(problem: Problem) -> None:
@@ -196,7 +196,8 @@ def _sums_end_inside(layer: Layer, mapping: Mapping) -> bool:
     return False
 
 
-def _spatial_trips(layer: Layer, mapping: Mapping) -> list[int]:
+def spatial_trips(layer: Layer, mapping: Mapping) -> list[int]:
+    """Trips of the spatial loops."""
     left, trips = dict(layer.dims), []
     for node in mapping.nodes:
         if isinstance(node, Loop):

@@ -17,6 +17,7 @@ from seada.oracle.ledger import Width, whole_words
 from seada.oracle.walk import walk
 from seada.workload.build import conv, matmul
 from seada.workload.layer import ROLES, Layer
+from tests.invariants import spatial_trips, touched
 from tests.strategies import problems
 
 SETTINGS = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
@@ -323,7 +324,7 @@ def test_drawn_mappings_are_legal_and_macs_exact(problem: tuple[Layer, Setup, Ma
     counts, timing = walk(layer, hardware, mapping)
     lanes = hardware.mode.lanes if any(node.name == LANES for node in hardware.nodes) else 1
     assert counts.mode_steps <= layer.macs <= counts.mode_steps * lanes
-    assert layer.macs <= counts.compute_steps * prod(_trips(layer, mapping))
+    assert layer.macs <= counts.compute_steps * prod(spatial_trips(layer, mapping))
     assert timing.compute == counts.compute_steps * hardware.mode.cycles_per_step
     assert timing.body >= timing.compute
 
@@ -334,7 +335,7 @@ def test_elements_are_conserved(problem: tuple[Layer, Setup, Mapping]) -> None:
     layer, hardware, mapping = problem
     counts, _ = walk(layer, hardware, mapping)
     for role in (WEIGHT, INPUT):
-        assert counts.memories[0][role].reads >= _touched(layer, role)
+        assert counts.memories[0][role].reads >= touched(layer, role)
         assert counts.memories[0][role].writes == 0
     final = counts.memories[0][OUTPUT]
     # What arrives beyond what goes back is one sum per output, once all are added.
@@ -381,25 +382,3 @@ def test_each_output_leaves_once_if_it_is_never_split(problem: tuple[Layer, Setu
         assert counts.memories[0][OUTPUT].writes == total
         fmt, bits = hardware.precision.output, counts.memories[0][OUTPUT].write_bits
         assert fmt.stored_bits(total, layer.channel_elements) <= bits <= total * (fmt.bits + fmt.scale_bits)
-
-
-def _trips(layer: Layer, mapping: Mapping) -> list[int]:
-    """Trips of the spatial loops."""
-    rest, trips = dict(layer.dims), []
-    for node in mapping.nodes:
-        if isinstance(node, Loop):
-            if node.is_spatial:
-                trips.append(-(-rest[node.dim] // node.step))
-            rest[node.dim] = node.step
-    return trips
-
-
-def _touched(layer: Layer, role: int) -> int:
-    """Distinct data elements that the MACs of a layer touch."""
-    count = 1
-    for axis in layer.operands[role].axes:
-        points = {-axis.offset}
-        for name, factor in axis.terms:
-            points = {point + factor * x for point in points for x in range(layer.extents[name])}
-        count *= sum(0 <= point < axis.size for point in points)
-    return count

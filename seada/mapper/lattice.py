@@ -13,14 +13,12 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from seada.mapper.lattice_kernel import STREAMS
 from seada.mapper.problem import SearchSpace
 from seada.mapper.problem_kernel import INPUT, OUTPUT, TABLE_LARGEST, TABLE_SUM
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-# What moves: weights, inputs, sums at accumulator width, sums at output width.
-STREAMS = 4
-PARTIAL, COMPLETE = 2, 3
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,6 @@ def divisors(extent: int) -> list[int]:
     return sorted({*small, *(extent // d for d in small)})
 
 
-def lattice_size(space: SearchSpace) -> int:
-    """Nodes that the lattice of a layer would have."""
-    return math.prod(len(divisors(int(n))) for n in space.problem.extents[: len(space.dims)])
-
-
 def build_lattice(space: SearchSpace) -> Lattice:
     """The lattice of divisors of a layer's extents."""
     extents = [int(extent) for extent in space.problem.extents[: len(space.dims)]]
@@ -84,11 +77,14 @@ class Moves:
         equal to `words` for dimensions without a window.
     room : (streams, memories, nodes)
         Words that one tile, the largest, takes in the memory.
+    fewest : (streams, memories)
+        Least of `words` and `slid` over all tiles.
     """
 
     words: Floats
     slid: Floats
     room: Floats
+    fewest: Floats
 
 
 def build_moves(space: SearchSpace, lattice: Lattice) -> Moves:
@@ -110,7 +106,9 @@ def build_moves(space: SearchSpace, lattice: Lattice) -> Moves:
             total, tiles, largest = _elements(space, lattice, INPUT, d)
             for m in range(memories):
                 slid[d, m] = _words_of(p, m, total, tiles, largest, float(widths[INPUT]))
-    return Moves(words, slid, room)
+    fewest = words.min(axis=2)
+    fewest[INPUT] = np.minimum(fewest[INPUT], slid.min(axis=(0, 2)))
+    return Moves(words, slid, room, fewest)
 
 
 def _elements(space: SearchSpace, lattice: Lattice, role: int, slide: int) -> tuple[Floats, Floats, Floats]:

@@ -9,6 +9,8 @@ from seada.model.jit import kernel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+# Of what moves, beside weights and inputs: sums at accumulator width, sums at output width.
+PARTIAL, COMPLETE, STREAMS = 2, 3, 4
 
 
 @kernel

@@ -3,8 +3,7 @@
 The tables cover the *perfect* tilings of the space: every tile divides the next outer one. `map_layer`
 searches more than these (remainders), so that its own bound stays the one of `seada.mapper.bound`.
 
-What is proven here is the optimum without remainders. Bounds hold where fanouts stand between the last two
-memories or next to the MACs; a bypass across another fanout may save part-filled words that the tables count.
+What is proven here is the optimum without remainders; no command asks for it yet.
 """
 
 from __future__ import annotations
@@ -18,17 +17,8 @@ from numpy.typing import NDArray
 
 from seada.mapper.bound import macs_on_data, touched_elements
 from seada.mapper.genome import Genome
-from seada.mapper.lattice import (
-    COMPLETE,
-    PARTIAL,
-    Lattice,
-    Moves,
-    Unrolling,
-    build_lattice,
-    build_moves,
-    unrollings,
-)
-from seada.mapper.lattice_kernel import least_inside, least_unrolled, quotients
+from seada.mapper.lattice import Lattice, Moves, Unrolling, build_lattice, build_moves, unrollings
+from seada.mapper.lattice_kernel import COMPLETE, PARTIAL, least_inside, least_unrolled, quotients
 from seada.mapper.objective import Objective
 from seada.mapper.problem import SearchSpace
 from seada.mapper.problem_kernel import INPUT, OUTPUT
@@ -120,6 +110,7 @@ def build_tree(tables: Tables, objective: Objective) -> Tree:
         words=tables.moves.words,
         slid=tables.moves.slid,
         room=tables.moves.room,
+        fewest=tables.moves.fewest,
         size_words=p.size_words[:memories].astype(np.float64),
         buffers=p.buffers[:memories].astype(np.int64),
         home=p.home.astype(np.int64),
@@ -138,7 +129,7 @@ def build_tree(tables: Tables, objective: Objective) -> Tree:
         windows=windows,
         steps=steps,
         macs=np.array(
-            [macs, macs_on_data(layer) / macs, 1.0, touched_elements(layer, layer.operands[OUTPUT])],
+            [macs, macs_on_data(layer) / macs, touched_elements(layer, layer.operands[OUTPUT])],
             np.float64,
         ),
         bits=p.bits.astype(np.float64),
@@ -354,24 +345,28 @@ def _reads_moving(
     for outer in range(min(parent, spread_from) + 1, level):
         spread *= float(np.prod(tables.ways[outer].trips, axis=1).max())
     visits = np.maximum(1.0, _irrelevant_counts(tree, role) / spread)
-    # Where it rests, the words are not known by the tile above: count elements in whole words at best.
     both = []
     for rests in (False, True):
+        # The words are not known by the tile above, nor where instances in between join their tiles.
+        fewest = rests or spread > 1
         if role == OUTPUT:
-            again, ends = tree.words[PARTIAL, parent], tree.words[COMPLETE, parent]
-            if rests:
-                again, ends = (np.full_like(again, table[-1]) for table in (again, ends))
+            again, ends = _words(tree, PARTIAL, parent, fewest), _words(tree, COMPLETE, parent, fewest)
             again = again * (visits - 1.0)
             cost = np.outer(tree.write[parent], again + ends) + np.outer(tree.read[parent], again)
         else:
-            words = tree.words[role, parent]
-            if role == INPUT:
-                words = np.minimum(words, tree.slid[:, parent].min(axis=0))
-            if rests:
-                words = np.full_like(words, words.min())
-            cost = np.outer(tree.read[parent], words * visits)
+            cost = np.outer(tree.read[parent], _words(tree, role, parent, fewest) * visits)
         both.append(cost)
     return both[0], both[1]
+
+
+def _words(tree: Tree, stream: int, memory: int, fewest: bool = False) -> Floats:
+    """Least words of a stream per tile, however inputs slide; with `fewest` whatever the tile."""
+    words: Floats = tree.words[stream, memory]
+    if fewest:
+        return np.full_like(words, tree.fewest[stream, memory])
+    if stream == INPUT:
+        words = np.minimum(words, tree.slid[:, memory].min(axis=0))
+    return words
 
 
 def _unrolled(
@@ -383,9 +378,7 @@ def _unrolled(
     for role in charged:
         if role == OUTPUT:
             continue
-        words = tree.words[role, level]
-        if role == INPUT:
-            words = np.minimum(words, tree.slid[:, level].min(axis=0))
+        words = _words(tree, role, level)
         values += np.outer(tree.write[level], words * _irrelevant_counts(tree, role))
     values[:, ~_may_fit(tables, tree, level, mask)] = np.inf
     result = np.empty_like(values)
@@ -430,7 +423,8 @@ def new_path(tree: Tree) -> Path:
         parallel=np.ones(levels),
         changes=np.zeros((levels, ROLE_COUNT), np.int64),
         spread=np.ones((levels, ROLE_COUNT)),
-        counters=np.zeros(4, np.int64),
+        crossed=np.zeros((levels, ROLE_COUNT), np.int64),
+        counters=np.zeros(3, np.int64),
     )
     path.chosen[0, 4] = len(tree.tiles) - 1
     path.parent[:] = tree.home

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from seada.mapper.lattice_kernel import COMPLETE, PARTIAL
 from seada.mapper.problem_kernel import INPUT, OUTPUT
 from seada.model.jit import kernel
 
@@ -21,7 +22,9 @@ Ints = NDArray[np.int64]
 ENERGY = 0
 # Of the tables of what is left: some loop moves every operand; one operand, or all, are left alone.
 MOVING, ALONE, ALL_ALONE, VARIANTS = 0, 1, 4, 5
-PARTIAL, COMPLETE = 2, 3
+# Of the outcome of an order: visits of the three operands, slide, order.
+SLIDE, ORDER, OUTCOME = 3, 4, 5
+LEAVES, TILES, UNROLLINGS = 0, 1, 2
 
 
 class Tree(NamedTuple):
@@ -29,7 +32,7 @@ class Tree(NamedTuple):
 
     Attributes
     ----------
-    words, slid, room : see `seada.mapper.lattice.Moves`
+    words, slid, room, fewest : see `seada.mapper.lattice.Moves`
     read, write : (memories, criteria) per word
     masks, mask_count : per level, operands kept there as flags
     trips, first_way : ways of unrolling of all levels, and where each level's begin
@@ -38,6 +41,8 @@ class Tree(NamedTuple):
     rest : (states, masks, criteria, nodes) what is left below a level's loops, by the tile there, but for the
         transfers into the level itself
     shares : (memories, 3) whether each level's fanouts multicast (reduce) the operand
+    macs : MACs of the layer, share of them on data, elements of the output
+    constants : leakage in pJ per cycle, cycles and energy of a step
     """
 
     extents: Floats
@@ -49,6 +54,7 @@ class Tree(NamedTuple):
     words: Floats
     slid: Floats
     room: Floats
+    fewest: Floats
     size_words: Floats
     buffers: Ints
     home: Ints
@@ -74,7 +80,17 @@ class Tree(NamedTuple):
 
 
 class Path(NamedTuple):
-    """The branch in hand, per level; the last axis of `chosen`: mask, tile U, order, way, tile E."""
+    """The branch in hand, per level.
+
+    Attributes
+    ----------
+    chosen : (levels, 5) mask, tile U, order, way, tile E
+    visits : (levels, 3) how often irrelevant loops and instances bring back an operand's tile E
+    spread : (levels, 3) instances since the parent that share an element
+    crossed : (levels, 3) whether there are any instances since the parent
+    changes : (levels, 3) whether a loop moves the operand's tile
+    counters : leaves, tiles U and unrollings looked at
+    """
 
     chosen: Ints
     visits: Floats
@@ -83,6 +99,7 @@ class Path(NamedTuple):
     parallel: Floats
     changes: Ints
     spread: Floats
+    crossed: Ints
     counters: Ints
 
 
@@ -94,6 +111,15 @@ def value_of(t: Tree, energy: float, latency: float) -> float:
     first = 1.0 if a == 0 else (energy if a == 1 else energy**a)
     second = 1.0 if b == 0 else (latency if b == 1 else latency**b)
     return first * second
+
+
+@kernel
+def least_value(t: Tree, spent: Floats, left: Floats, at_once: float) -> float:
+    """The objective of what is spent and left per criterion, if `at_once` MACs run at the same time."""
+    latency = t.macs[0] / at_once * t.constants[1]
+    for c in range(1, len(spent)):
+        latency = max(latency, spent[c] + left[c])
+    return value_of(t, spent[ENERGY] + left[ENERGY], latency)
 
 
 @kernel
@@ -155,35 +181,37 @@ def add(spent: Floats, words: float, price: Floats) -> None:
 
 @kernel
 def charge_reads(
-    t: Tree, role: int, parent: int, tile: int, slide: int, visits: float, joined: float, spent: Floats
+    t: Tree, path: Path, level: int, role: int, tile: int, slide: int, visits: float, spent: Floats
 ) -> None:
-    """What one operand moves at its parent (all instances), if `tile` is what one transfer covers."""
+    """What one operand moves at its parent above `level` (all instances), if one transfer covers `tile`."""
+    parent, joined = path.parent[level - 1, role], path.spread[level - 1, role]
+    # Instances further out join their tiles, which may fill words that each tile alone leaves in part empty.
+    crossed = path.crossed[level - 1, role] != 0
     if role != OUTPUT:
-        words = t.words[role, parent, tile]
-        if role == INPUT and slide >= 0:
-            words = t.slid[slide, parent, tile]
+        words = t.slid[slide, parent, tile] if role == INPUT and slide >= 0 else t.words[role, parent, tile]
+        if crossed:
+            words = t.fewest[role, parent]
         add(spent, words * visits / joined, t.read[parent])
         return
     again = max(0.0, visits / joined - 1.0)
-    partial = t.words[PARTIAL, parent, tile]
-    add(spent, again * partial + t.words[COMPLETE, parent, tile], t.write[parent])
-    add(spent, again * partial, t.read[parent])
+    again *= t.fewest[PARTIAL, parent] if crossed else t.words[PARTIAL, parent, tile]
+    ends = t.fewest[COMPLETE, parent] if crossed else t.words[COMPLETE, parent, tile]
+    add(spent, again + ends, t.write[parent])
+    add(spent, again, t.read[parent])
 
 
 @kernel
 def charge_writes(
-    t: Tree, role: int, child: int, tile: int, slide: int, visits: float, spread: float, spent: Floats
+    t: Tree, level: int, role: int, tile: int, slide: int, visits: float, spread: float, spent: Floats
 ) -> None:
-    """What one operand moves at its child because of the parent; sums also leave again."""
+    """What one operand moves at `level` because of its parent; sums also leave again."""
     if role != OUTPUT:
-        words = t.words[role, child, tile]
-        if role == INPUT and slide >= 0:
-            words = t.slid[slide, child, tile]
-        add(spent, words * visits * spread, t.write[child])
+        words = t.slid[slide, level, tile] if role == INPUT and slide >= 0 else t.words[role, level, tile]
+        add(spent, words * visits * spread, t.write[level])
         return
-    again = max(0.0, visits - 1.0) * t.words[PARTIAL, child, tile]
-    add(spent, again, t.write[child])
-    add(spent, again, t.read[child])
+    again = max(0.0, visits - 1.0) * t.words[PARTIAL, level, tile]
+    add(spent, again, t.write[level])
+    add(spent, again, t.read[level])
 
 
 @kernel
@@ -217,7 +245,7 @@ def charge_macs(
             words = max(elements * bits / t.word_bits[p], least) * scale
             add(spent, words, t.read[p])
             continue
-        outputs = t.macs[3]
+        outputs = t.macs[2]
         narrow = min(t.bits[2], t.bits[3])
         written = ((elements - outputs) * bits + outputs * narrow) / t.word_bits[p]
         add(spent, max(written, least), t.write[p])
@@ -271,7 +299,7 @@ def macs_by_way(
 
 
 @kernel
-def fits(t: Tree, memory: int, mask: Ints, node: int, changes: Ints, parallel: float) -> bool:
+def fits(t: Tree, memory: int, mask: Ints, node: int, changes: Ints) -> bool:
     """Whether the kept tiles can fit; buffers count where a loop is known to move the tile."""
     if t.size_words[memory] < 0:
         return True
@@ -286,42 +314,36 @@ def fits(t: Tree, memory: int, mask: Ints, node: int, changes: Ints, parallel: f
 
 
 @kernel
-def known_alone(t: Tree, path: Path, level: int, role: int, node: int, c: int) -> float:
-    """What an operand moves at its parent if no loop moves its tile below tile `node`."""
-    parent = path.parent[level - 1, role]
-    visits = path.visits[level - 1, role] / path.spread[level - 1, role]
-    if role == OUTPUT:
-        again = max(0.0, visits - 1.0) * t.words[PARTIAL, parent, node]
-        ends = t.words[COMPLETE, parent, node] * t.write[parent, c]
-        return float(ends + again * (t.write[parent, c] + t.read[parent, c]))
-    words = t.words[role, parent, node]
-    if role == INPUT:
-        for d in range(len(t.extents)):
-            words = min(words, t.slid[d, parent, node])
-    return float(words * visits * t.read[parent, c])
+def least_slide(t: Tree, role: int, node: int, parent: int) -> int:
+    """Dimension along which sliding moves fewest words of an operand, -1 for operands without windows."""
+    slide = -1
+    if role == INPUT and len(t.windows) > 0:
+        slide = 0
+        for d in range(1, len(t.extents)):
+            if t.slid[d, parent, node] < t.slid[slide, parent, node]:
+                slide = d
+    return slide
 
 
 @kernel
-def bound_left(t: Tree, path: Path, level: int, spent: Floats, parallel: float, total: Floats) -> float:
-    """Lower bound of the objective: `spent` so far, and the least that levels from `level` on still spend."""
+def bound_left(t: Tree, path: Path, level: int) -> float:
+    """Lower bound of the objective: what is spent, and the least that levels from `level` on still spend."""
     memories = len(t.size_words)
-    criteria = len(spent)
+    criteria = t.read.shape[1]
     node = path.chosen[level - 1, 4]
-    parent = path.parent[level - 1]
-    row = t.state[level, state_of(parent, memories)]
+    row = t.state[level, state_of(path.parent[level - 1], memories)]
+    least, alone = np.zeros(criteria), np.zeros(criteria)
     for c in range(criteria):
-        least = t.left[row, MOVING, c, node]
-        everything = t.left[row, ALL_ALONE, c, node]
-        for role in range(3):
-            known = known_alone(t, path, level, role, node, c)
-            least = min(least, t.left[row, ALONE + role, c, node] + known)
-        least = min(least, everything)
-        total[c] = spent[c] + least
-    most = parallel * t.most_parallel[level, node]
-    latency = t.macs[0] / most * t.constants[1]
-    for c in range(1, criteria):
-        latency = max(latency, total[c])
-    return value_of(t, total[ENERGY], latency)
+        least[c] = min(t.left[row, MOVING, c, node], t.left[row, ALL_ALONE, c, node])
+    for role in range(3):
+        # An operand that no loop moves is read as often as its tile changes above.
+        slide = least_slide(t, role, node, path.parent[level - 1, role])
+        alone[:] = 0.0
+        charge_reads(t, path, level, role, node, slide, path.visits[level - 1, role], alone)
+        for c in range(criteria):
+            least[c] = min(least[c], t.left[row, ALONE + role, c, node] + alone[c])
+    at_once = path.parallel[level - 1] * t.most_parallel[level, node]
+    return least_value(t, path.spent[level - 1], least, at_once)
 
 
 @kernel
@@ -361,140 +383,136 @@ def inner_tile(t: Tree, node: int, way: int) -> int:
 
 
 @kernel
+def outcomes_of_orders(t: Tree, path: Path, level: int, tile: int, outcomes: Floats) -> int:
+    """How orders of the loops down to `tile` differ: fills rows of `outcomes`, returns how many there are."""
+    outer = path.chosen[level - 1, 4]
+    count = 0
+    for order in range(len(t.orders)):
+        row = outcomes[count]
+        for role in range(3):
+            row[role] = visits_below(t, role, outer, tile, order, path.visits[level - 1, role])
+        slide = slides_along(t, outer, tile, order)
+        row[SLIDE] = slide if slide >= 0 and t.slid[slide, 0, tile] != t.words[INPUT, 0, tile] else -1
+        row[ORDER] = order
+        new = True
+        for other in range(count):
+            same = True
+            for k in range(ORDER):
+                same = same and outcomes[other, k] == row[k]
+            new = new and not same
+        count += 1 if new else 0
+    return count
+
+
+@kernel
+def enter_level(t: Tree, path: Path, level: int, kept: Ints, tile: int) -> None:
+    """Parents and moving tiles below the loops of a level."""
+    outer = path.chosen[level - 1, 4]
+    for role in range(3):
+        path.parent[level, role] = level if kept[role] != 0 else path.parent[level - 1, role]
+        path.changes[level, role] = path.changes[level - 1, role]
+        for d in range(len(t.extents)):
+            if t.relevant[role, d] != 0 and t.tiles[outer, d] != t.tiles[tile, d]:
+                path.changes[level, role] = 1
+
+
+@kernel
+def spend_before_unrolling(
+    t: Tree, path: Path, level: int, kept: Ints, tile: int, outcome: Floats, spent: Floats
+) -> None:
+    """Least that the loops of a level make its memory and the parents move, however `tile` is unrolled."""
+    spent[:] = path.spent[level - 1]
+    slide = int(outcome[SLIDE])
+    for role in range(3):
+        if kept[role] != 0:
+            charge_reads(t, path, level, role, tile, slide, outcome[role], spent)
+            charge_writes(t, level, role, tile, slide, outcome[role], 1.0, spent)
+
+
+@kernel
+def unroll_tile(
+    t: Tree, path: Path, level: int, kept: Ints, tile: int, outcome: Floats, way: int, inner: int
+) -> None:
+    """Spread `tile` over instances that get `inner` each, and charge what the level moves."""
+    path.spent[level] = path.spent[level - 1]
+    path.parallel[level] = path.parallel[level - 1]
+    slide = int(outcome[SLIDE])
+    if slide >= 0 and not slides(t, slide, tile, inner):
+        slide = -1
+    instances = 1.0
+    for d in range(len(t.extents)):
+        instances *= t.trips[way, d]
+    path.parallel[level] *= instances
+    for role in range(3):
+        visits = outcome[role]
+        spread = 1.0
+        for d in range(len(t.extents)):
+            if t.relevant[role, d] == 0:
+                spread *= t.trips[way, d]
+        if kept[role] != 0:
+            charge_reads(t, path, level, role, tile, slide, visits, path.spent[level])
+            charge_writes(t, level, role, inner, slide, visits, spread, path.spent[level])
+            path.spread[level, role] = 1.0
+            path.crossed[level, role] = 0
+        else:
+            shared = spread if t.shares[level, role] != 0 else 1.0
+            path.spread[level, role] = path.spread[level - 1, role] * shared
+            path.crossed[level, role] = 1 if instances > 1 else path.crossed[level - 1, role]
+        path.visits[level, role] = visits * spread
+    path.chosen[level, 1] = tile
+    path.chosen[level, 2] = int(outcome[ORDER])
+    path.chosen[level, 3] = way
+    path.chosen[level, 4] = inner
+
+
+@kernel
 def descend(t: Tree, path: Path, level: int, threshold: float, leaves: Ints, bounds: Floats) -> bool:
     """Collect leaves below a branch; False if there is no room for more.
 
     Parameters
     ----------
-    leaves : (room, levels, 5), filled up to ``path.counters[0]``
+    leaves : (room, levels, 5), filled up to ``path.counters[LEAVES]``
     bounds : (room,) lower bound of each leaf's objective
     """
-    memories = len(t.size_words)
-    dims = len(t.extents)
-    outer = path.chosen[level - 1, 4]
-    spent = np.zeros(t.read.shape[1])
-    total = np.zeros(t.read.shape[1])
+    memories, dims = len(t.size_words), len(t.extents)
     if level == memories:
         return add_leaves(t, path, threshold, leaves, bounds)
-    limit = np.zeros(dims, np.int64)
+    spent = np.zeros(t.read.shape[1])
+    outcomes = np.zeros((len(t.orders) + 1, OUTCOME))
+    digits, limit = np.zeros(dims, np.int64), np.zeros(dims, np.int64)
     for d in range(dims):
-        limit[d] = (outer // t.strides[d]) % t.counts[d]
-    digits = np.zeros(dims, np.int64)
-    seen = np.zeros((len(t.orders), 5))
+        limit[d] = (path.chosen[level - 1, 4] // t.strides[d]) % t.counts[d]
     row = t.state[level, state_of(path.parent[level - 1], memories)]
     for mask in range(t.mask_count[level]):
         kept = t.masks[level, mask]
+        path.chosen[level, 0] = mask
         digits[:] = 0
         digits[dims - 1] = -1
         while True:
             tile = next_tile(t, digits, limit)
             if tile < 0:
                 break
-            most = path.parallel[level - 1] * t.most_parallel[level, tile]
-            path.counters[1] += 1
-            kinds = 0
-            for order in range(len(t.orders)):
-                slide = slides_along(t, outer, tile, order)
-                for role in range(3):
-                    seen[kinds, role] = visits_below(
-                        t, role, outer, tile, order, path.visits[level - 1, role]
-                    )
-                seen[kinds, 3] = (
-                    slide if slide >= 0 and t.slid[slide, 0, tile] != t.words[INPUT, 0, tile] else -1
-                )
-                known = False
-                for other in range(kinds):
-                    same = True
-                    for k in range(4):
-                        same = same and seen[other, k] == seen[kinds, k]
-                    known = known or same
-                if known:
-                    continue
-                slide = int(seen[kinds, 3])
-                kinds += 1
-                for role in range(3):
-                    path.visits[level, role] = seen[kinds - 1, role]
-                    path.parent[level, role] = level if kept[role] != 0 else path.parent[level - 1, role]
-                    path.changes[level, role] = path.changes[level - 1, role]
-                    for d in range(dims):
-                        if t.relevant[role, d] != 0 and t.tiles[outer, d] != t.tiles[tile, d]:
-                            path.changes[level, role] = 1
-                for c in range(len(spent)):
-                    spent[c] = path.spent[level - 1, c]
-                for role in range(3):
-                    if kept[role] != 0:
-                        charge_reads(
-                            t,
-                            role,
-                            path.parent[level - 1, role],
-                            tile,
-                            slide,
-                            path.visits[level, role],
-                            path.spread[level - 1, role],
-                            spent,
-                        )
-                        charge_writes(t, role, level, tile, slide, path.visits[level, role], 1.0, spent)
-                latency = t.macs[0] / most * t.constants[1]
-                for c in range(1, len(spent)):
-                    latency = max(latency, spent[c] + t.rest[row, mask, c, tile])
-                if value_of(t, spent[ENERGY] + t.rest[row, mask, ENERGY, tile], latency) > threshold:
+            path.counters[TILES] += 1
+            at_once = path.parallel[level - 1] * t.most_parallel[level, tile]
+            rest = t.rest[row, mask, :, tile]
+            if least_value(t, path.spent[level - 1], rest, at_once) > threshold:
+                continue
+            enter_level(t, path, level, kept, tile)
+            for number in range(outcomes_of_orders(t, path, level, tile, outcomes)):
+                outcome = outcomes[number]
+                spend_before_unrolling(t, path, level, kept, tile, outcome, spent)
+                if least_value(t, spent, rest, at_once) > threshold:
                     continue
                 for way in range(t.first_way[level], t.first_way[level + 1]):
                     inner = inner_tile(t, tile, way)
-                    if inner < 0 or not fits(t, level, kept, inner, path.changes[level], 1.0):
+                    if inner < 0 or not fits(t, level, kept, inner, path.changes[level]):
                         continue
-                    spread = 1.0
-                    for c in range(len(spent)):
-                        path.spent[level, c] = path.spent[level - 1, c]
-                    run = slide if slide >= 0 and slides(t, slide, tile, inner) else -1
-                    path.parallel[level] = path.parallel[level - 1]
-                    for d in range(dims):
-                        path.parallel[level] *= t.trips[way, d]
-                    for role in range(3):
-                        spread = 1.0
-                        for d in range(dims):
-                            if t.relevant[role, d] == 0:
-                                spread *= t.trips[way, d]
-                        if kept[role] != 0:
-                            charge_reads(
-                                t,
-                                role,
-                                path.parent[level - 1, role],
-                                tile,
-                                run,
-                                path.visits[level, role],
-                                path.spread[level - 1, role],
-                                path.spent[level],
-                            )
-                            charge_writes(
-                                t,
-                                role,
-                                level,
-                                inner,
-                                run,
-                                path.visits[level, role],
-                                spread,
-                                path.spent[level],
-                            )
-                            path.spread[level, role] = 1.0
-                        else:
-                            path.spread[level, role] = path.spread[level - 1, role] * (
-                                spread if t.shares[level, role] != 0 else 1.0
-                            )
-                        path.visits[level, role] *= spread
-                    path.chosen[level, 0] = mask
-                    path.chosen[level, 1] = tile
-                    path.chosen[level, 2] = order
-                    path.chosen[level, 3] = way
-                    path.chosen[level, 4] = inner
-                    path.counters[2] += 1
-                    bound = 0.0
-                    if level + 1 < memories:
-                        bound = bound_left(t, path, level + 1, path.spent[level], path.parallel[level], total)
-                    if bound <= threshold and not descend(t, path, level + 1, threshold, leaves, bounds):
+                    path.counters[UNROLLINGS] += 1
+                    unroll_tile(t, path, level, kept, tile, outcome, way, inner)
+                    if level + 1 < memories and bound_left(t, path, level + 1) > threshold:
+                        continue
+                    if not descend(t, path, level + 1, threshold, leaves, bounds):
                         return False
-                    for role in range(3):
-                        path.visits[level, role] = seen[kinds - 1, role]
     return True
 
 
@@ -505,7 +523,7 @@ def add_leaves(t: Tree, path: Path, threshold: float, leaves: Ints, bounds: Floa
     dims = len(t.extents)
     joined, apart = np.ones(3), np.ones(3)
     together = np.ones(dims)
-    spent = np.zeros(t.read.shape[1])
+    spent, nothing = np.zeros(t.read.shape[1]), np.zeros(t.read.shape[1])
     outer = path.chosen[memories - 1, 4]
     for role in range(3):
         for level in range(path.parent[memories - 1, role] + 1, memories):
@@ -519,8 +537,7 @@ def add_leaves(t: Tree, path: Path, threshold: float, leaves: Ints, bounds: Floa
     for way in range(t.first_way[memories], t.first_way[memories + 1]):
         if inner_tile(t, outer, way) < 0:
             continue
-        for c in range(len(spent)):
-            spent[c] = path.spent[memories - 1, c]
+        spent[:] = path.spent[memories - 1]
         lanes = t.trips[way]
         overlap = 1.0
         for k in range(len(t.windows)):
@@ -528,20 +545,17 @@ def add_leaves(t: Tree, path: Path, threshold: float, leaves: Ints, bounds: Floa
             second = together[t.windows[k, 1]] * lanes[t.windows[k, 1]]
             overlap *= first * second / (first + second - 1.0)
         charge_macs(t, path.parent[memories - 1], lanes, joined, apart, overlap, spent)
-        parallel, lane_count = path.parallel[memories - 1], 1.0
+        lane_count = 1.0
         for d in range(dims):
             lane_count *= lanes[d]
         spent[ENERGY] += t.macs[0] / lane_count * t.constants[2]
-        latency = t.macs[0] / (parallel * lane_count) * t.constants[1]
-        for c in range(1, len(spent)):
-            latency = max(latency, spent[c])
-        bound = value_of(t, spent[ENERGY], latency)
+        bound = least_value(t, spent, nothing, path.parallel[memories - 1] * lane_count)
         if bound > threshold:
             continue
-        number = path.counters[0]
+        number = path.counters[LEAVES]
         if number == len(leaves):
             return False
-        path.counters[0] += 1
+        path.counters[LEAVES] += 1
         for level in range(1, memories):
             leaves[number, level] = path.chosen[level]
         leaves[number, memories, 3] = way
