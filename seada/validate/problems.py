@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
@@ -15,7 +15,8 @@ from seada.workload.build import conv, matmul
 from seada.workload.layer import ROLES, Layer
 
 Problem = tuple[Layer, Setup, Mapping]
-FORMATS = ("int2", "int4", "int8", "int5", "int16", "fp8_e4m3", "bf16")
+FORMATS = ("int2", "int4", "int8", "int5", "int16", "fp8_e4m3", "bf16", "mxint8", "int4_g3_s8")
+TOPOLOGIES = ("bus", "mesh", "tree")
 ACCUMULATORS = ("int16", "int24", "int32", "fp32")
 BANDWIDTHS = (0.5, 1.0, 1.5, 2.0, 3.0, 8.0)
 
@@ -111,8 +112,8 @@ def _setup(random: Random, kind: Kind) -> Setup:
     nodes: list[Node] = [_memory(random, f"m{i}", kind) for i in range(random.choice(kind.memories))]
     if random.random() < 0.7:
         ramp = Ramp(random.choice(ROLES), random.randint(1, 5)) if random.random() < 0.3 else None
-        sizes = (("x", random.choice((2, 3, 4))),)
-        nodes.insert(random.randint(1, len(nodes)), Fanout("f", sizes, (None,), ramp=ramp))
+        fanout = Fanout("f", (("x", random.choice((2, 3, 4))),), (None,), ramp=ramp)
+        nodes.insert(random.randint(1, len(nodes)), fanout if kind.limited else _varied(random, fanout))
     names = ["int8"] * 4 if kind.limited else [random.choice(FORMATS), random.choice(FORMATS)]
     if not kind.limited:
         names += [random.choice(ACCUMULATORS), random.choice(FORMATS)]
@@ -120,6 +121,18 @@ def _setup(random: Random, kind: Kind) -> Setup:
     mode = Mode(weight, activation, accumulator, 1, frozenset(), 1, 1.0, "mac")
     arch = Arch("random", 1e9, tuple(nodes), Compute("pe", (mode,), (Block("mac", 0.0, 0.0),)))
     return Setup(arch, Precision(weight, activation, accumulator, output), mode)
+
+
+def _varied(random: Random, fanout: Fanout) -> Fanout:
+    """With a second axis, links of any topology, and multicast and reduction perhaps switched off."""
+    return replace(
+        fanout,
+        axes=(*fanout.axes, ("y", random.choice((1, 2, 3)))),
+        dims=(None, None),
+        topology=random.choice(TOPOLOGIES),
+        multicast=(random.random() < 0.7, random.random() < 0.7),
+        reduces=random.random() < 0.7,
+    )
 
 
 def _memory(random: Random, name: str, kind: Kind) -> Memory:
