@@ -163,7 +163,7 @@ def test_missing_provenance_and_numbers_are_warned_of() -> None:
     [
         ("read: 2 words/cycle", "read: 3 words/cycle", "3 words/cycle exceed 2 ports"),
         ("1000 words", "32001 bit", "last 1 bit make no word"),
-        ("status: published, source: a paper, node: 45 nm", "source: b, node: 28 nm", "28 nm, 45 nm"),
+        ("status: published, source: a paper, node: 45 nm", "source: b, node: 28 nm", "45 nm (memories.rf)"),
         ("size: 64 B\n    word: 16 bit", "size: 24 bit\n    word: 16 bit", "too small for output"),
         ("  blocks:\n", "  blocks:\n    spare: {area: 1 um2, leakage: 1 uW}\n", "no mode uses this block"),
         ("lanes: 4,", "lanes: 4096,", "no memory can feed a PE"),

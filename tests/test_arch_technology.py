@@ -125,10 +125,47 @@ def test_other_nodes_need_a_named_method() -> None:
     assert memory(stated).leakage_w == pytest.approx(3e-3)
 
 
-def test_mixed_nodes_are_warned_of() -> None:
-    assert not any("technology nodes are mixed" in warning for warning in load_arch(NPU).warnings)
-    arch = chip((GLB, "technology: {sram: 22 nm}"))
-    assert any("technology nodes are mixed without scaling: 22 nm, 45 nm" in w for w in arch.warnings)
+def mixed(arch: Arch) -> list[str]:
+    return [warning for warning in arch.warnings if "mixed" in warning]
+
+
+def test_mixed_nodes_are_warned_of_by_part() -> None:
+    assert mixed(load_arch(NPU)) == []
+    rest = "memories.dram, memories.rf, fanouts.pe, compute.modes[0], compute.blocks.integer, vector_unit)"
+    others = f"numbers of different technology nodes are mixed without scaling: {{}}, 45 nm ({rest}"
+    assert mixed(chip((GLB, "technology: {sram: 22 nm}"))) == [others.format("22 nm (memories.glb)")]
+    scaled = chip((GLB, "technology: {sram: 7 nm, scaling: stillmaker_baas_2017}"))
+    assert mixed(scaled) == [others.format("7 nm (memories.glb)")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        ("vector_unit:\n", "vector_unit:\n  node: 7 nm\n", "7 nm (vector_unit)"),
+        ("    - weight: int8\n", "    - weight: int8\n      node: 7 nm\n", "7 nm (compute.modes[0])"),
+        ("  dram:\n", "  dram:\n    node: 28 nm\n", "28 nm (memories.dram)"),
+    ],
+)
+def test_each_part_of_another_node_is_named(old: str, new: str, part: str) -> None:
+    (warning,) = mixed(chip((old, new)))
+    assert part in warning
+
+
+def test_numbers_without_a_node_mix_with_nothing() -> None:
+    # A size or a bandwidth of another node costs nothing; an energy that is free has none.
+    word = ("word: 128 bit", "word: {value: 128 bit, node: 7 nm}")
+    hop = ("hop_energy: unmodelled", "hop_energy: {value: free, node: 7 nm}")
+    assert mixed(chip(word, hop)) == []
+
+
+def test_mixed_tables_of_arithmetic_are_warned_of() -> None:
+    preset = "    - {{preset: dedicated, formats: [{}], technology: {}, accumulator: int32, block: {}}}\n"
+    presets = preset.format("int4", "horowitz_45nm", "a") + preset.format("int16", "bitfusion_45nm", "b")
+    (warning,) = mixed(chip(("  blocks:\n", f"  presets:\n{presets}  blocks:\n")))
+    assert warning == (
+        "figures of different tables of arithmetic are mixed, which disagree by factors: "
+        "bitfusion_45nm (compute.presets[1]), horowitz_45nm (compute.presets[0])"
+    )
 
 
 @pytest.mark.parametrize(

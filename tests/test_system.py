@@ -262,7 +262,7 @@ def _fp32() -> Precision:
 
 def test_float_unit_is_bound_by_the_slowest_of_rate_and_memories() -> None:
     layer = matmul("fc", M=64, N=1, K=64)
-    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32, leakage_w=0.0)
+    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32)
     dram_words = (64 * 64 + 64 + 64) * 32 // 64
     assert cost.latency_breakdown_cycles["port.dram.shared"] == dram_words / 2
     assert cost.latency_breakdown_cycles["compute"] == 64 * 64 / 2
@@ -277,7 +277,7 @@ def test_float_unit_is_bound_by_the_slowest_of_rate_and_memories() -> None:
 
 def test_float_unit_reports_compute_as_the_bound() -> None:
     layer = matmul("square", M=32, N=32, K=32)
-    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32, leakage_w=0.001)
+    cost = float_unit_cost(small_arch(), layer, _fp32(), FP32)
     assert cost.bound_by == "compute"
     assert cost.latency_cycles == 32**3 / 2
     assert cost.utilization == 1.0

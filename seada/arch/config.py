@@ -424,9 +424,10 @@ class BlockConfig(Provenance):
     leakage: Leakage | None = None
     """In W; default ``unmodelled``."""
     gating: Gating = "none"
-    """What happens while no mode uses it; default none."""
+    """What happens while it has no work: ``none`` leaks and idles, ``clock`` leaks, ``power`` leaks only
+    while the layer's mode uses the block; default none."""
     idle_fraction: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Share of the step energy that it spends per idle cycle if it is clocked; default 0."""
+    """Share of its energy in use that it spends without work if it is not gated; default 0."""
 
 
 class ComputeConfig(Provenance):

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from seada.arch import config as cfg
-from seada.arch.checks import find_problems, find_warnings
+from seada.arch.checks import find_problems
 from seada.arch.hardware import (
     CALIBRATED,
     Arch,
@@ -24,6 +24,7 @@ from seada.arch.hardware import (
     Ramp,
     VectorUnit,
 )
+from seada.arch.notices import find_warnings
 from seada.arch.pe_technology import energy_numbers, with_preset_blocks
 from seada.arch.presets import expand_preset
 from seada.arch.provenance import Ledger

@@ -62,6 +62,8 @@ def layer_text(result: MapResult) -> Iterator[RenderableType]:
     yield make_table(
         ["part", "cycles"], [(name, number(value)) for name, value in cost.latency_breakdown_cycles.items()]
     )
+    for warning in result.setup.arch.warnings:
+        yield f"warning: {warning}"
 
 
 def _time(result: MapResult) -> str:

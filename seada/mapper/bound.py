@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from seada.arch.hardware import LANES, Fanout, Memory, Setup
 from seada.mapper.objective import Objective
-from seada.model.evaluate import leakage_pj
+from seada.model.standby import idle_pj_per_cycle, leakage_pj
 from seada.workload.layer import ROLES, Axis, Layer, Operand
 
 INPUT, OUTPUT = ROLES.index("input"), ROLES.index("output")
@@ -155,6 +155,7 @@ def energy_bound(problem: _Problem, latency: int) -> float:
     lanes = [node for node in setup.nodes if isinstance(node, Fanout) and node.name == LANES]
     energy = _steps(problem.layer, lanes) * setup.mode.energy_pj_per_step
     energy += leakage_pj(setup.arch, latency, setup.mode.block)
+    energy += idle_pj_per_cycle(setup.arch, setup.mode.block) * latency
     split = _splits(problem)
     per_operand = [_least_over_keeps(problem, role, split) for role in range(len(ROLES))]
     return energy + float(np.sum(per_operand, axis=0).min())

@@ -24,7 +24,7 @@ from seada.mapper.problem_kernel import (
     Scratch,
 )
 from seada.mapper.window_kernel import window_tables
-from seada.model.evaluate import leakage_pj
+from seada.model.standby import idle_pj_per_cycle, leakage_pj
 from seada.workload.layer import ROLES, Axis, Layer
 
 KEEP_CODES = {"never": 0, "may": 1, "must": 2}
@@ -223,6 +223,7 @@ def _fill_compute(record: Problem, layer: Layer, setup: Setup, slots: tuple[Slot
     # All PEs idle all the time, and the steps with work cost only what they add.
     record.step_energy = mode.energy_pj_per_step - idle
     record.leakage = leakage_pj(setup.arch, 1, mode.block) + pes * idle / mode.cycles_per_step
+    record.leakage += idle_pj_per_cycle(setup.arch, mode.block)
     record.lane_slot = lanes[0] if lanes else len(slots)
     formats = (precision.weight, precision.input, precision.accumulator, precision.output)
     record.bits = [fmt.bits for fmt in formats]

@@ -77,4 +77,5 @@ class MapResult:
             "space": self.space or None,
             "convention": self.convention,
             "calibrated_latency_cycles": self.calibrated_latency_cycles,
+            "warnings": list(self.setup.arch.warnings),
         }

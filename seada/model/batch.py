@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from seada.arch.area import leakage
 from seada.arch.hardware import Fanout, Setup
 from seada.errors import InfeasibleError, MappingError, UserError, Violation
 from seada.mapping.check import check
@@ -19,6 +18,7 @@ from seada.model.flatten import frame
 from seada.model.kernel_batch import COSTED, REFUSED, cost_batch
 from seada.model.nest_arrays import MEMORIES
 from seada.model.regular import scratch
+from seada.model.standby import idle_pj_per_cycle, leakage_w
 from seada.workload.layer import ROLES, Layer
 
 Steps = NDArray[np.int64]
@@ -205,20 +205,11 @@ def _prices(program: Program, setup: Setup, fanouts: list[Fanout]) -> None:
     program.accumulator_bits = setup.precision.accumulator.bits
     program.mac_pj = setup.mode.energy_pj_per_step
     program.clock_hz = setup.arch.clock_hz
-    program.leakage_w = _leakage_w(setup)
+    program.leakage_w = leakage_w(setup.arch, setup.mode.block)
     program.pes = setup.arch.instances(setup.arch.compute.name)
     block = next((b for b in setup.arch.compute.blocks if b.name == setup.mode.block), None)
     program.idle_fraction = block.idle_fraction if block is not None and block.gating == "none" else 0.0
-
-
-def _leakage_w(setup: Setup) -> float:
-    """Power of the whole chip at rest, unused blocks that are power-gated left out."""
-    power = leakage(setup.arch)["total"]
-    pes = setup.arch.instances(setup.arch.compute.name)
-    for block in setup.arch.compute.blocks:
-        if block.gating == "power" and block.name != setup.mode.block:
-            power -= block.leakage_w * pes
-    return power
+    program.unused_pj = idle_pj_per_cycle(setup.arch, setup.mode.block)
 
 
 __all__ = ["Batch", "BatchCost"]

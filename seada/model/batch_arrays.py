@@ -37,6 +37,7 @@ _FIELDS: list[tuple[str, Any, tuple[int, ...]]] = [
     ("mac_pj", np.float64, ()),
     ("leakage_w", np.float64, ()),
     ("clock_hz", np.float64, ()),
+    ("unused_pj", np.float64, ()),  # per cycle, of ungated blocks that the mode does not use
     ("idle_fraction", np.float64, ()),  # of the energy per step of a PE that idles; 0 if it is gated
     ("pes", np.int64, ()),
 ]

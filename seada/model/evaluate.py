@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from seada.arch.area import leakage
-from seada.arch.hardware import Arch, Block, Fanout, Setup
+from seada.arch.hardware import Fanout, Setup
 from seada.errors import MappingError
 from seada.mapping.check import check
 from seada.mapping.nest import Mapping
 from seada.model.cost import Cost
 from seada.model.count import count_with_ports
 from seada.model.counts import Counts, Timing
+from seada.model.standby import idle_pj_per_cycle, leakage_pj
 from seada.workload.layer import ROLES, Layer
-
-PJ_PER_J = 1e12
 
 
 def evaluate_mapping(layer: Layer, setup: Setup, mapping: Mapping) -> Cost:
@@ -80,30 +78,21 @@ def energy_breakdown(setup: Setup, counts: Counts, timing: Timing) -> dict[str, 
         parts[f"link.{fanout.name}"] = bits * fanout.hop_energy_pj_per_bit
         parts[f"additions.{fanout.name}"] = added * fanout.reduction_energy_pj_per_bit
     parts["mac"] = counts.mode_steps * setup.mode.energy_pj_per_step
-    parts["idle"] = _idle_pj(setup, counts, timing)
+    parts["idle"] = idle_pj(setup, counts.mode_steps, timing.latency_cycles)
     parts["leakage"] = leakage_pj(setup.arch, timing.latency_cycles, setup.mode.block)
     return parts
 
 
-def _block(setup: Setup) -> Block | None:
-    return next((block for block in setup.arch.compute.blocks if block.name == setup.mode.block), None)
+def idle_pj(setup: Setup, mode_steps: int, cycles: int) -> float:
+    """Energy in pJ of ungated blocks that are clocked without work, over a latency with so many steps of PEs.
 
-
-def _idle_pj(setup: Setup, counts: Counts, timing: Timing) -> float:
-    """Clocked but idle PEs spend `idle_fraction` of the mode's energy per step, unless the block is gated."""
-    block = _block(setup)
-    if block is None or block.gating != "none" or block.idle_fraction == 0:
-        return 0.0
-    pes = setup.arch.instances(setup.arch.compute.name)
-    slots = pes * timing.latency_cycles / setup.mode.cycles_per_step
-    return (slots - counts.mode_steps) * block.idle_fraction * setup.mode.energy_pj_per_step
-
-
-def leakage_pj(arch: Arch, cycles: float, used_block: str | None) -> float:
-    """Leakage of the whole chip over a number of cycles; power-gated blocks that are not used do not leak."""
-    power_w = leakage(arch)["total"]
-    pes = arch.instances(arch.compute.name)
-    for block in arch.compute.blocks:
-        if block.gating == "power" and block.name != used_block:
-            power_w -= block.leakage_w * pes
-    return power_w * cycles / arch.clock_hz * PJ_PER_J
+    The block in use spends `idle_fraction` of the mode's energy in every slot of a PE that has no step; the
+    other ones spend theirs all the time.
+    """
+    arch, mode = setup.arch, setup.mode
+    idle = 0.0
+    block = next((block for block in arch.compute.blocks if block.name == mode.block), None)
+    if block is not None and block.gating == "none" and block.idle_fraction != 0:
+        slots = arch.instances(arch.compute.name) * cycles / mode.cycles_per_step
+        idle = (slots - mode_steps) * block.idle_fraction * mode.energy_pj_per_step
+    return idle + idle_pj_per_cycle(arch, mode.block) * cycles

@@ -24,7 +24,8 @@ from math import ceil, prod
 from seada.arch.hardware import Arch, FloatUnit, Memory, Mode
 from seada.formats import Format, Precision
 from seada.model.cost import Cost
-from seada.model.streams import leakage_pj, port_cycles
+from seada.model.standby import standby_pj
+from seada.model.streams import port_cycles
 from seada.workload.layer import ROLES, Layer
 
 
@@ -46,17 +47,13 @@ class _Gemm:
     N: int
 
 
-def float_unit_cost(
-    arch: Arch, layer: Layer, precision: Precision, compute: Format, leakage_w: float
-) -> Cost:
+def float_unit_cost(arch: Arch, layer: Layer, precision: Precision, compute: Format) -> Cost:
     """Latency and energy of a layer on the floating-point unit.
 
     Parameters
     ----------
     compute : Format
         One of the unit's own formats, in which it computes.
-    leakage_w : float
-        Of the whole chip; charged over the latency.
     """
     unit = arch.float_unit
     if unit is None:
@@ -75,7 +72,7 @@ def float_unit_cost(
     body = max([compute_cycles, *busy.values()])
     latency = ceil(body)
     energy["mac"] = layer.macs * unit.energy_pj_per_mac[row]
-    energy["leakage"] = leakage_pj(leakage_w, latency, arch.clock_hz)
+    energy |= standby_pj(arch, latency)
     slowest = max(busy, key=lambda name: busy[name], default="compute")
     return Cost(
         macs=layer.macs,

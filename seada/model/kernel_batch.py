@@ -236,7 +236,7 @@ def energy(nest: Nest, program: Program, work: Regular, cycles: int, words: Ints
     if program.idle_fraction != 0.0:
         slots = program.pes * cycles / nest.cycles_per_step
         idle = (slots - work.steps[1]) * program.idle_fraction * program.mac_pj
-    total += idle
+    total += idle + program.unused_pj * cycles
     total += program.leakage_w * cycles / program.clock_hz * PJ_PER_J
     return float(total)
 

@@ -18,8 +18,3 @@ def port_cycles(arch: Arch, memory: Memory, reads: int, writes: int) -> dict[str
         for port, (words, rate) in loads.items()
         if rate is not None
     }
-
-
-def leakage_pj(watts: float, cycles: int, clock_hz: float) -> float:
-    """Energy that a leakage power takes over a number of cycles, in pJ."""
-    return watts * cycles / clock_hz * 1e12

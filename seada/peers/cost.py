@@ -12,7 +12,8 @@ from seada.mapping.check import check
 from seada.mapping.nest import Mapping
 from seada.model.cost import Cost
 from seada.model.counts import Access, Counts, LinkCount, Timing
-from seada.model.evaluate import cost_of, leakage_pj
+from seada.model.evaluate import cost_of, idle_pj
+from seada.model.standby import leakage_pj
 from seada.peers.convention import DEFAULT, Convention
 from seada.peers.nest import WholeNest
 from seada.peers.totals import INFINITE, Tally, tallies
@@ -148,6 +149,9 @@ def _with_latency(setup: Setup, cost: Cost, body: float, ports: dict[str, float]
     compute = cost.timing.compute
     latency = ceil(body)
     energy = dict(cost.energy_breakdown_pj)
+    if "idle" in energy:  # Other tools have none.
+        assert cost.counts is not None
+        energy["idle"] = idle_pj(setup, cost.counts.mode_steps, latency)
     energy["leakage"] = leakage_pj(setup.arch, latency, setup.mode.block)
     bound = "compute" if body <= compute else max(ports, key=lambda name: (ports[name], name))
     parts = {"first_fill": 0.0, "compute": compute, "stall": body - compute, "last_drain": 0.0, "ramp": 0.0}

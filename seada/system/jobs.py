@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
-from seada.arch.area import leakage
 from seada.arch.hardware import Arch, Setup
 from seada.errors import InfeasibleError
 from seada.formats import Format, Precision, PrecisionRequest
@@ -148,7 +147,7 @@ def _estimate(arch: Arch, question: Question, compute: Format, objective: str) -
         request.weight, request.input, request.accumulator or compute, request.output or request.input
     )
     mode = float_mode(arch, compute)
-    cost = float_unit_cost(arch, question.layer, precision, compute, leakage(arch)["total"])
+    cost = float_unit_cost(arch, question.layer, precision, compute)
     return MapResult(
         layer=question.layer,
         setup=Setup(arch, precision, mode, "closed-form estimate of the floating-point unit"),

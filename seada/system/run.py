@@ -8,7 +8,6 @@ from importlib.metadata import version
 from math import isfinite
 from typing import Any
 
-from seada.arch.area import leakage
 from seada.arch.hardware import Arch
 from seada.mapper.objective import parse_objective
 from seada.mapper.result import MapResult
@@ -129,7 +128,7 @@ class _Assembly:
         )
 
     def _rows(self) -> list[LayerRow]:
-        vector = VectorModel(self.arch, self.network, self.assignment, leakage(self.arch)["total"])
+        vector = VectorModel(self.arch, self.network, self.assignment)
         waiting: dict[str, list[Conversion]] = {}
         for item in self.assignment.conversions:
             waiting.setdefault(item.after, []).append(item)

@@ -19,7 +19,8 @@ from math import ceil
 from seada.arch.hardware import Arch, Memory, VectorUnit
 from seada.errors import InfeasibleError
 from seada.formats import Format
-from seada.model.streams import leakage_pj, port_cycles
+from seada.model.standby import standby_pj
+from seada.model.streams import port_cycles
 from seada.system.assign import Assignment, Conversion, tensor_elements
 from seada.system.result import CONVERSION, FREE, VECTOR, LayerRow
 from seada.workload.network import Network, Node, VectorWork
@@ -62,17 +63,12 @@ class Group:
 class VectorModel:
     """Costs the rows between the MAC layers, in execution order.
 
-    Parameters
-    ----------
-    arch, network, assignment
-    leakage_w : float
-        Of the whole chip, charged over the latency that a row adds.
+    What the chip spends without a PE that works is charged over the latency that a row adds.
     """
 
     arch: Arch
     network: Network
     assignment: Assignment
-    leakage_w: float
     _groups: dict[str, Group] = field(default_factory=dict)
     _producers: dict[str, str] = field(default_factory=dict)
 
@@ -170,7 +166,7 @@ class VectorModel:
         group.charged += added
         return _Cost(
             latency_cycles=added,
-            energy={"vector": work.operations * unit.energy_pj_per_op, "leakage": self._leakage(added)},
+            energy={"vector": work.operations * unit.energy_pj_per_op, **standby_pj(self.arch, added)},
             cycles={"compute": work.operations / unit.operations_per_cycle},
             bound_by="vector" if added else "",
         )
@@ -222,7 +218,7 @@ class VectorModel:
             cycles |= port_cycles(self.arch, memory, reads, writes)
         slowest = max(cycles, key=lambda name: cycles[name])
         latency = ceil(cycles[slowest])
-        energy["leakage"] = self._leakage(latency)
+        energy |= standby_pj(self.arch, latency)
         return _Cost(
             latency_cycles=latency,
             utilization=cycles["compute"] / latency if latency else None,
@@ -230,9 +226,6 @@ class VectorModel:
             cycles=cycles,
             bound_by="vector" if slowest == "compute" else slowest,
         )
-
-    def _leakage(self, cycles: int) -> float:
-        return leakage_pj(self.leakage_w, cycles, self.arch.clock_hz)
 
     def _fused_to(self, node: Node) -> str:
         """The row whose drain it runs in, looking through views; empty if its input comes from outside."""
