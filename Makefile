@@ -36,5 +36,6 @@ check: $(STAMP) ## ruff and mypy strict
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-bench: $(STAMP) ## timings, one core, after warm-up
-	$(BIN)/python scripts/bench.py
+bench: $(STAMP) ## times and memory, one core, after warm-up; with PEERS=1 AccelForge and ZigZag beside ours
+	$(BIN)/seada warmup
+	$(BIN)/python scripts/bench.py $(if $(PEERS),--peers) $(if $(JSON),--json $(JSON))
