@@ -37,5 +37,4 @@ check: $(STAMP) ## ruff and mypy strict
 	$(BIN)/mypy
 
 bench: $(STAMP) ## times and memory, one core, after warm-up; with PEERS=1 AccelForge and ZigZag beside ours
-	$(BIN)/seada warmup
 	$(BIN)/python scripts/bench.py $(if $(PEERS),--peers) $(if $(JSON),--json $(JSON))
