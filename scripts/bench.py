@@ -22,8 +22,10 @@ from benchmarks.table import Table
 OWN: dict[str, Callable[[], list[Table]]] = {
     "batch": lambda: [own.batch()],
     "layers": lambda: [
-        own.layers("reference_16x16", "int16", 3),
-        own.layers("multiprecision_16x16", "int8", 3),
+        own.layers(own.shipped_arch("reference_16x16"), "int16", 3),
+        own.layers(own.with_array(own.shipped_arch("reference_16x16"), (14, 12)), "int16", 3),
+        own.layers(own.shipped_arch("multiprecision_16x16"), "int8", 3),
+        own.layers(own.shipped_arch("simba"), "int8", 3, {name: own.LAYERS[name] for name in own.SIX_LEVELS}),
     ],
     "network": lambda: [own.network()],
     "memory": lambda: [memory.peak_memory()],

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import time
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import numpy as np
 
 import seada
-from benchmarks.table import Table
+from benchmarks.table import Cell, Table
 from benchmarks.timing import cpu_seconds
-from seada.arch.hardware import Arch
+from seada.arch.hardware import Arch, Fanout, Memory
 from seada.arch.setup import make_setup
 from seada.formats import parse_precision
 from seada.mapping.nest import Keep, Loop, Mapping
@@ -21,9 +21,11 @@ from seada.workload.layer import ROLES
 from seada.workload.line import parse_layer
 
 ROOT = Path(__file__).resolve().parents[2]
+PRECISIONS = ("int2", "int4", "int8", "int16")
 COSTINGS = 20
 BATCHES = 10
 CONV_3X3 = "conv K=64 C=64 P=56 Q=56 R=3 S=3"
+SIX_LEVELS = ("GEMM 512^3", "ResNet-50 3x3")  # layers for the chip of six memories
 LAYERS = {
     "GEMM 512^3": "gemm M=512 N=512 K=512",
     "BERT-base FF1": "gemm M=3072 N=1024 K=768",
@@ -41,11 +43,22 @@ def shipped_arch(name: str) -> Arch:
     return seada.load_arch(ROOT / "arch_configs" / f"{name}.yaml")
 
 
-def layers(arch_name: str, precision: str, repeats: int) -> Table:
-    """The mapper, and the cost of its answer, on every layer of the list."""
-    arch = shipped_arch(arch_name)
+def with_array(arch: Arch, sizes: tuple[int, ...]) -> Arch:
+    """The chip with other sizes of the axes of its array."""
+    nodes: list[Memory | Fanout] = []
+    for node in arch.nodes:
+        if isinstance(node, Fanout) and len(node.axes) == len(sizes):
+            axes = tuple((name, size) for (name, _), size in zip(node.axes, sizes, strict=True))
+            nodes.append(replace(node, axes=axes))
+        else:
+            nodes.append(node)
+    return replace(arch, name=f"{arch.name} as {' x '.join(map(str, sizes))}", nodes=tuple(nodes))
+
+
+def layers(arch: Arch, precision: str, repeats: int, lines: dict[str, str] = LAYERS) -> Table:
+    """The mapper, and the cost of its answer, on every layer of a list."""
     rows = []
-    for name, line in LAYERS.items():
+    for name, line in lines.items():
         layer = parse_layer(line)
         best = seada.map_layer(arch, layer, precision)
         seconds = cpu_seconds(repeats, seada.map_layer, arch, layer, precision)
@@ -66,7 +79,7 @@ def layers(arch_name: str, precision: str, repeats: int) -> Table:
         )
     columns = ("layer", "map [s]", "its cost [ms]", "proven", "gap [%]", "energy [uJ]", "cycles")
     return Table(
-        f"Mapper on {arch_name}, {precision}, objective edp",
+        f"Mapper on {arch.name}, {precision}, objective edp",
         columns,
         rows,
         [f"median (min..max) of {repeats} runs for the mapper, of {COSTINGS} for the cost"],
@@ -74,13 +87,16 @@ def layers(arch_name: str, precision: str, repeats: int) -> Table:
 
 
 def network() -> Table:
-    """All distinct layers of ResNet-50 in one process, once."""
+    """All distinct layers of ResNet-50 in one process, once per precision."""
     arch = shipped_arch("multiprecision_16x16")
     work = seada.load_workload(ROOT / "workloads" / "resnet50.yaml")
-    start = time.process_time()
-    seada.map_layers(arch, [(layer, "int8") for layer in work.layers.values()])
-    seconds = time.process_time() - start
-    return Table("ResNet-50, int8, all distinct layers", ("what", "map [s]"), [("one run", seconds)])
+    rows: list[tuple[Cell, ...]] = []
+    for precision in PRECISIONS:
+        pairs = [(layer, precision) for layer in work.layers.values()]
+        rows.append((precision, cpu_seconds(1, seada.map_layers, arch, pairs).median))
+    total = sum(row[1] for row in rows if isinstance(row[1], float))
+    title = f"ResNet-50 on {arch.name}, all distinct layers, objective edp, one run each"
+    return Table(title, ("precision", "map [s]"), [*rows, ("all", total)])
 
 
 def batch_rows(count: int, ragged: bool) -> tuple[Mapping, Steps]:
